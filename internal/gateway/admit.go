@@ -20,10 +20,10 @@ const bodyTimeout = 60 * time.Second
 func admit(c *call, next next) error {
 	c.hurry(c.out.Began.Add(bodyTimeout))
 	known := c.enter()
-	if !known && !strings.HasPrefix(c.req.http.URL.EscapedPath(), access.MetadataPath) {
+	if !known && !strings.HasPrefix(c.req.from.URL.EscapedPath(), access.MetadataPath) {
 		return noServer()
 	}
-	host, origin := c.req.http.Host, c.req.http.Header.Get("Origin")
+	host, origin := c.req.from.Host, c.req.header.Get("Origin")
 	if !c.table.answersTo(host) { // answers may repeat it, metadata above all
 		return refuse(http.StatusForbidden, recourse.New(recourse.KindRefusedOrigin,
 			"This Host is not allowed. Add it to `hosts` in the gateway's configuration."))
@@ -41,12 +41,12 @@ func admit(c *call, next next) error {
 		}
 		expose(c.reply.header(), origin)
 	}
-	switch c.req.http.Method {
+	switch c.req.method {
 	case http.MethodPost, http.MethodGet, http.MethodDelete:
 		return next(c)
 	case http.MethodOptions:
-		if origin != "" && c.req.http.Header.Get("Access-Control-Request-Method") != "" {
-			preflight(c.reply.header(), c.req.http.Header.Get("Access-Control-Request-Headers"))
+		if origin != "" && c.req.header.Get("Access-Control-Request-Method") != "" {
+			preflight(c.reply.header(), c.req.header.Get("Access-Control-Request-Headers"))
 			c.reply.empty()
 			return nil
 		}
@@ -91,11 +91,11 @@ func preflight(h http.Header, headers string) {
 // describe answers a request for an endpoint's metadata as a protected resource (RFC 9728). Without a path, this is the only endpoint
 // with metadata. It reports false if the request is for something else.
 func (c *call) describe() (done bool, err error) {
-	path, ok := strings.CutPrefix(c.req.http.URL.EscapedPath(), access.MetadataPath)
+	path, ok := strings.CutPrefix(c.req.from.URL.EscapedPath(), access.MetadataPath)
 	if !ok || path != "" && path[0] != '/' {
 		return false, nil
 	}
-	c.req.http.Body = http.NoBody
+	c.req.from.Body = http.NoBody
 	on := c.table.described(path)
 	if on == nil {
 		return false, nil
@@ -105,7 +105,7 @@ func (c *call) describe() (done bool, err error) {
 	}
 	h := c.reply.header()
 	h.Set("Access-Control-Allow-Origin", "*") // they are public
-	switch c.req.http.Method {
+	switch c.req.method {
 	case http.MethodGet, http.MethodHead:
 	case http.MethodOptions:
 		h.Set("Access-Control-Allow-Methods", "GET")
@@ -117,7 +117,7 @@ func (c *call) describe() (done bool, err error) {
 		return true, refuse(http.StatusMethodNotAllowed,
 			recourse.New(recourse.KindInvalidRequest, "The metadata of a protected resource take GET."))
 	}
-	text, err := on.access.Metadata(c.table.base(c.req.http)+path, on.entry.Title, on.entry.Grants)
+	text, err := on.access.Metadata(c.table.base(c.req.from)+path, on.entry.Title, on.entry.Grants)
 	if err != nil {
 		return true, err
 	}

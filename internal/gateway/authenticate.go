@@ -26,7 +26,7 @@ func authenticate(c *call, next next) error {
 			return c.refuseAccess(refusal)
 		}
 	}
-	missing := door.Missing(c.req.http.Header, c.on.asked)
+	missing := door.Missing(c.req.header, c.on.asked)
 	switch user := c.req.user; {
 	case missing != "":
 		return refuseAt(contract.AtCredentialsMissing, recourse.Unauthenticated().
@@ -38,18 +38,18 @@ func authenticate(c *call, next next) error {
 		return refuseAt(contract.AtUserInvalid, recourse.New(recourse.KindNotFound, "").
 			WithMessage("The %s in the path is not valid.", c.on.userParam))
 	}
-	if refusal := c.on.users.May(c.req.http.Context(), &who, c.req.user); refusal != nil {
+	if refusal := c.on.users.May(c.req.ctx, &who, c.req.user); refusal != nil {
 		return c.refuseAccess(refusal)
 	}
 	if c.identify(&who, nil); who.Known() {
-		c.recheck.Start(c.req.http, c.out.Began, c.on)
+		c.recheck.Start(c.req.from, c.out.Began, c.on)
 	}
 	return next(c)
 }
 
 // verify finds out who has sent a request according to the endpoint's access, or why it is refused.
 func (t *table) verify(on *endpoint, r *request, now time.Time) (authn.Identity, *auth.Refusal) {
-	address := t.proxies.Client(r.http)
+	address := t.proxies.Client(r.from)
 	if wait := t.lockout.Wait(address, now); wait > 0 {
 		return authn.Identity{}, &auth.Refusal{
 			At: contract.AtSession,
@@ -57,13 +57,13 @@ func (t *table) verify(on *endpoint, r *request, now time.Time) (authn.Identity,
 				WithMessage("Too many authentications from this address have failed. Try again in %s.", recourse.FormatWait(wait)),
 		}
 	}
-	who, err := on.access.Authenticate(r.http)
+	who, err := on.access.Authenticate(r.from)
 	if err == nil {
 		return who, nil
 	}
 	refusal := auth.RefusalOf(err)
 	if refusal.At == contract.AtCredentialsInvalid && t.lockout.Failed(address, now) {
-		on.g.log.LogAttrs(r.http.Context(), slog.LevelWarn, "an address is refused: too many authentications have failed",
+		on.g.log.LogAttrs(r.ctx, slog.LevelWarn, "an address is refused: too many authentications have failed",
 			slog.String("address", door.Counted(address).String()), slog.String("request_id", r.id))
 	}
 	return authn.Identity{}, refusal
@@ -90,7 +90,7 @@ func (c *call) refuseAccess(refusal *auth.Refusal) *failure {
 		}
 		c.reply.header()["Retry-After"] = []string{limits.Seconds(refusal.Record.RetryAfter)}
 	}
-	if c.req.http.Method == http.MethodPost && c.req.body == nil {
+	if c.req.method == http.MethodPost && c.req.body == nil {
 		c.req.msg.ID = door.FirstID(c.readFirst())
 	}
 	return &failure{e: refusal.Record, refusal: true, at: refusal.At, status: status, ofCaller: true}
@@ -98,7 +98,7 @@ func (c *call) refuseAccess(refusal *auth.Refusal) *failure {
 
 // challenge tells the client what to bring; code is the error of a token that was understood.
 func (c *call) challenge(code string, refusal *auth.Refusal) {
-	metadata := c.table.base(c.req.http) + access.MetadataPath + c.req.http.URL.EscapedPath()
+	metadata := c.table.base(c.req.from) + access.MetadataPath + c.req.from.URL.EscapedPath()
 	c.reply.header().Add("WWW-Authenticate", c.on.access.Challenge(code, refusal, metadata))
 }
 

@@ -33,7 +33,7 @@ func authorize(c *call, next next) error {
 // notifiesOfUnknown reports whether the message is a notification of a method that clients do not send in any version of
 // the protocol. What servers do with it is not known, as with an unknown method.
 func (r *request) notifiesOfUnknown() bool {
-	if r.http.Method != http.MethodPost || r.msg.Kind != wire.Notification {
+	if r.method != http.MethodPost || r.msg.Kind != wire.Notification {
 		return false
 	}
 	switch r.msg.Method {

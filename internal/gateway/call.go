@@ -55,11 +55,16 @@ type call struct {
 
 // A request is what a client sent. It does not change after receive.
 type request struct {
-	http *http.Request
+	ctx    context.Context
+	method string      // of HTTP: POST, GET or DELETE
+	header http.Header // over stdio and for a nested call, only what MCP defines
+	// from says who sends it, and where to: its URL, Host, address and TLS; over HTTP it has the body as well.
+	from *http.Request
 	id   string // every log entry and answer carries it
 	user string // from the path, as it was sent
-	// stdio says that the request came over stdio, without headers of its own.
-	stdio     bool
+
+	stdio     bool          // the host writes it on a line
+	line      *wire.Line    // which it is; nil: there is none, or it came otherwise
 	overLimit bool          // its host has too many calls under way
 	nested    bool          // it is made for another one, at an endpoint with several servers
 	parsed    *wire.Message // the message, if it has been parsed already: until receive
@@ -72,7 +77,7 @@ type request struct {
 
 // only returns the value of a header, or "" if the client has sent it more than once.
 func (r *request) only(header string) string {
-	if values := r.http.Header[header]; len(values) == 1 {
+	if values := r.header[header]; len(values) == 1 {
 		return values[0]
 	}
 	return ""
@@ -99,7 +104,7 @@ func (r *request) change(params json.Value) *recourse.Error {
 }
 
 // asks reports whether the client expects an answer, that is, whether its message is a JSON-RPC request.
-func (r *request) asks() bool { return r.http.Method == http.MethodPost && r.msg.Kind == wire.Request }
+func (r *request) asks() bool { return r.method == http.MethodPost && r.msg.Kind == wire.Request }
 
 // A rule is what applies to the call of a tool, or to another request.
 type rule struct {
@@ -149,16 +154,29 @@ type calls struct{ sync.Pool }
 // maxKept limits the memory that an idle call keeps.
 const maxKept = 512 << 10
 
-func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, id string, stdio bool) *call {
+func (g *Gateway) newCall() *call {
 	c, ok := g.calls.Get().(*call)
 	if !ok {
 		c = emptyCall()
 	}
 	c.g, c.table = g, g.table.Load()
-	c.req.http, c.req.id, c.req.stdio = r, id, stdio
-	c.reply.w, c.reply.manner = w, enforcing{}
+	c.reply.manner = enforcing{}
 	c.out.Began = time.Now()
 	return c
+}
+
+// serve answers the call.
+func (c *call) serve() {
+	c.req.id = wire.RequestID(c.req.header.Get(wire.HeaderRequestID))
+	c.reply.header()[wire.HeaderRequestID] = []string{c.req.id}
+	_ = c.table.serve(c) // the client has its answer
+}
+
+// overHTTP says that the call is an HTTP request, with the answer to w.
+func (c *call) overHTTP(w http.ResponseWriter, r *http.Request) {
+	c.req.ctx, c.req.method, c.req.header, c.req.from = r.Context(), r.Method, r.Header, r
+	c.reply.http.ResponseWriter = w
+	c.reply.w = &c.reply.http
 }
 
 // emptyCall returns a call with the memory that every call needs.
@@ -171,7 +189,7 @@ func emptyCall() *call {
 
 // within limits the time of the call: it ends after quiet without a sign of life, and after most in any case.
 func (c *call) within(quiet, most time.Duration) {
-	c.ctx, c.cancel = context.WithCancelCause(c.req.http.Context())
+	c.ctx, c.cancel = context.WithCancelCause(c.req.ctx)
 	c.deadline.Start(quiet, most, c.cancel, c.to.timedOut)
 	c.recheck.Ends(c.cancel)
 }
@@ -181,7 +199,7 @@ func (c *call) within(quiet, most time.Duration) {
 func (c *call) detach() {
 	c.deadline.Stop()
 	c.cancel(nil)
-	ctx, cancel := context.WithCancelCause(c.req.http.Context())
+	ctx, cancel := context.WithCancelCause(c.req.ctx)
 	release := context.AfterFunc(c.to.backend.Streams, func() { cancel(nil) })
 	c.ctx, c.cancel = ctx, func(cause error) { release(); cancel(cause) }
 	c.recheck.Ends(c.cancel)
@@ -200,7 +218,7 @@ func (c *call) pauseDeadline() (waited func()) {
 }
 
 // left reports whether the client has gone.
-func (c *call) left() bool { return c.req.http.Context().Err() != nil }
+func (c *call) left() bool { return c.req.ctx.Err() != nil }
 
 // release ends the call, and keeps its memory for another one.
 func (c *call) release() {
@@ -241,7 +259,7 @@ func (c *call) forget() {
 // reports false if there is none.
 func (c *call) enter() bool {
 	for {
-		on, user, ok := c.table.find(c.req.http.URL)
+		on, user, ok := c.table.find(c.req.from.URL)
 		if !ok {
 			return false
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/gateway/front"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -16,7 +17,7 @@ func TestForgetLeavesNothing(t *testing.T) {
 	t.Parallel()
 
 	used, fresh := emptyCall(), emptyCall()
-	samples := []any{httptest.NewRecorder(), context.Background(), new(bytes.Buffer), errors.New("another caller's"), observing{}}
+	samples := []any{httptest.NewRecorder(), new(front.HTTPWriter), context.Background(), new(bytes.Buffer), errors.New("another caller's"), observing{}}
 	if err := testkit.Use(used, samples...); err != nil {
 		t.Fatal(err)
 	}

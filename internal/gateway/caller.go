@@ -76,10 +76,14 @@ func (c *call) identify(verified *authn.Identity, of *outer) {
 		if of != nil {
 			words = of.apart
 		}
-		who.server = upstream.CallerOf(append(slices.Clip(words), user...)...)
+		if words = append(slices.Clip(words), user...); len(words) == 1 && words[0] == theHost {
+			who.server = ofTheHost
+		} else {
+			who.server = upstream.CallerOf(words...)
+		}
 	}
 	if c.on.limits != nil {
-		who.credentials, who.address = upstream.CallerOf(credentials...), door.Counted(c.table.proxies.Client(c.req.http))
+		who.credentials, who.address = upstream.CallerOf(credentials...), door.Counted(c.table.proxies.Client(c.req.from))
 	}
 	if p := c.table.providers[c.on.entry.Connection]; p != nil {
 		c.account = account.At(p, c.g.reach.Connections, account.Holder{
@@ -97,13 +101,18 @@ func (c *call) identify(verified *authn.Identity, of *outer) {
 // caller is known by.
 func (r *request) identifiedBy(known []string) []string {
 	if known == nil {
-		known = r.http.Header["Authorization"]
+		known = r.header["Authorization"]
 	}
 	if r.stdio {
-		known = append(slices.Clip(known), "the host")
+		known = append(slices.Clip(known), theHost)
 	}
 	return known
 }
+
+// theHost is what identifies the host of a wrapper, of which nothing else is known, and ofTheHost the caller that it is.
+const theHost = "the host"
+
+var ofTheHost = upstream.CallerOf(theHost)
 
 // identityWords returns what tells a verified caller from others, or nil if there is none.
 func identityWords(who *authn.Identity) []string {

@@ -28,7 +28,7 @@ func connect(c *call, next next) error {
 		}
 	}
 	if c.req.asks() {
-		c.account.LookUp(c.req.http.Context())
+		c.account.LookUp(c.req.ctx)
 	}
 	return next(c)
 }
@@ -36,7 +36,7 @@ func connect(c *call, next next) error {
 // invite adds the link for connecting the account to failures that connecting would fix.
 func (c *call) invite(err error, scopes []string) *recourse.Error {
 	c.unmask() // what the person needs is shown
-	return c.account.Invite(c.req.http.Context(), c.table.base(c.req.http), err, scopes)
+	return c.account.Invite(c.req.ctx, c.table.base(c.req.from), err, scopes)
 }
 
 // rejected handles a server's refusal of the credential. It reports true if there is a new one, so that the
@@ -108,13 +108,13 @@ func (c *call) showLink(e *recourse.Error) {
 	form, _ := record.MarshalJSON() // without one there is no data
 	if c.req.era == wire.Modern {
 		c.out.Form = wire.InputRequired
-		c.reply.message(http.StatusOK, wire.AppendResult(nil, c.req.msg.ID, c.account.Question(form)))
+		c.reply.message(http.StatusOK, c.req.msg.ID, wire.AppendResult(nil, c.req.msg.ID, c.account.Question(form)))
 		return
 	}
 	c.out.Form = strconv.Itoa(wire.CodeURLElicitation)
 	c.g.notices.WhenConnected(&c.account, c.session, c.g.background)
 	text := wire.AppendError(nil, c.req.msg.ID, wire.CodeURLElicitation, e.Sentence(), c.account.Elicitation(form))
-	c.reply.message(http.StatusOK, text)
+	c.reply.message(http.StatusOK, c.req.msg.ID, text)
 }
 
 // lettingIn returns the authenticators of the endpoints that an entry of access control lets callers in to.

@@ -25,7 +25,7 @@ import (
 // server's question, the opening of a stream or the end of a session.
 func (c *call) routeDelivery() {
 	most := c.to.entry.Timeout
-	if c.req.http.Method == http.MethodGet {
+	if c.req.method == http.MethodGet {
 		most = min(openTimeout, most)
 	}
 	if c.req.msg.Kind == wire.Response && c.session != nil {
@@ -38,7 +38,7 @@ func (c *call) routeDelivery() {
 // deliver sends a message that has no answer of its own. It is sent again only if its session was renewed, or
 // to open a stream that is held open meanwhile.
 func deliver(c *call, next next) error {
-	method := c.req.http.Method
+	method := c.req.method
 	ends := method == http.MethodDelete && c.session != nil
 	if ends {
 		if where, _, _ := c.session.At(); where != c.to.backend.Place { // nobody else knows it
@@ -112,7 +112,7 @@ func statusOf(method string, e *recourse.Error) int {
 
 // handedOver handles the answer to a message that has none of its own.
 func (m enforcing) handedOver(c *call) error {
-	method, resp := c.req.http.Method, c.in.resp
+	method, resp := c.req.method, c.in.resp
 	switch {
 	case method == http.MethodGet && resp.Stream:
 		m.passStream(c) // its end is not a failure: the client opens it again
@@ -152,7 +152,7 @@ func (r *reply) passMethods(title string) error {
 // passStream passes on a stream without an end of its own, its messages masked.
 func (enforcing) passStream(c *call) {
 	dropped := false
-	c.stream(func(part *wire.Part) []byte {
+	c.stream(func(part *wire.Part) *wire.Event {
 		if part.First {
 			dropped = !part.Complete && !part.Other && c.on.tooLongToMask(c.in.signs, c.req.id)
 		}
@@ -160,34 +160,32 @@ func (enforcing) passStream(c *call) {
 			return nil
 		}
 		c.unmask() // the stream has no end: each message has a budget of its own
-		raw := part.Raw
-		if part.First && part.Complete && c.in.signs != nil && c.in.forged() {
-			var p wire.Rewriter
-			p.WithoutRecord()
-			raw = p.AppendEvent(nil, &part.Event)
+		event := &part.Event
+		if event.First && event.Complete && c.in.signs != nil && c.in.forged() {
+			event = event.Changed(withoutRecord(event.Data))
 		}
-		if c.on.grants != nil && part.First && part.Complete && json.Lookup(part.Data, "/result/tools") != nil {
-			raw = part.With(granted(part.Data, c.sees)) // the rest of an answer
+		if c.on.grants != nil && event.First && event.Complete && json.Lookup(event.Data, "/result/tools") != nil {
+			event = event.Changed(granted(event.Data, c.sees)) // the rest of an answer
 		}
-		return c.spoken(&part.Event, raw)
+		return c.spoken(event)
 	})
 }
 
-// stream passes on a stream without an end of its own, each part as spoken returns it, until either side or
+// stream passes on a stream without an end of its own, each part as spoken returns it if it does, until either side or
 // the gateway ends it. Once it has begun, it has no deadline.
-func (c *call) stream(spoken func(*wire.Part) []byte) {
+func (c *call) stream(spoken func(*wire.Part) *wire.Event) {
 	c.deadline.Stop()
 	body := c.in.resp.Body
 	release := context.AfterFunc(c.to.backend.Streams, func() { _ = body.Close() }) // ends the reading
 	defer release()
 	c.leave()
 	c.reply.startEvents()
-	c.reply.flush()
+	c.reply.w.Flush()
 	var of *session.Session
-	if c.req.http.Method == http.MethodGet {
+	if c.req.method == http.MethodGet {
 		of = c.session
 	}
-	listener := of.Listen(c.reply.tell)
+	listener := of.Listen(c.reply.note)
 	defer listener.Close()
 	for c.in.open(); c.in.next(); {
 		part := c.in.part
@@ -195,8 +193,8 @@ func (c *call) stream(spoken func(*wire.Part) []byte) {
 		if bytes.Contains(part.Data, []byte(wire.MethodToolsChanged)) {
 			c.to.backend.Lists.Changed(listRequest{c}.Key())
 		}
-		if raw := spoken(part); raw != nil {
-			c.reply.forward(raw)
+		if event := spoken(part); event != nil {
+			c.reply.say(event, c.in.said())
 		}
 		if part.Complete {
 			listener.End()
@@ -207,12 +205,12 @@ func (c *call) stream(spoken func(*wire.Part) []byte) {
 	}
 }
 
-// spoken masks an event that is not an answer. raw is the event as it would otherwise be sent.
-func (c *call) spoken(event *wire.Event, raw []byte) []byte {
+// spoken masks an event that is not an answer.
+func (c *call) spoken(event *wire.Event) *wire.Event {
 	if c.on.redact == redact.Off {
-		return raw
+		return event
 	}
-	return masking.Event(c.masker, event, raw)
+	return masking.Event(c.masker, event)
 }
 
 // tooLongToMask reports whether a message that is larger than decide_within is a notification: it cannot be masked,
@@ -249,12 +247,8 @@ func (c *call) holdStream(e *recourse.Error, wait time.Duration) bool {
 	}
 	if !c.reply.started {
 		c.detach()
-		header := c.reply.header()
-		header["Content-Type"] = []string{wire.TypeEventStream}
-		header["Cache-Control"] = []string{"no-cache"}
-		c.reply.events = true
-		c.reply.begin(http.StatusOK)
-		c.reply.flush()
+		c.reply.beginEvents()
+		c.reply.w.Flush()
 		c.survive(c.settle(e), "the server cannot be reached: the stream is held open")
 	}
 	return pause.For(c.ctx, wait+rand.N(wait)/2)

@@ -8,6 +8,8 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway/access"
 	"github.com/recoursehq/recourse/internal/gateway/failures"
+	"github.com/recoursehq/recourse/internal/gateway/front"
+	"github.com/recoursehq/recourse/internal/gateway/masking"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
@@ -78,7 +80,7 @@ func (m enforcing) pass(c *call) error {
 		var err error
 		switch {
 		case part.Other:
-			c.reply.forward(c.spoken(&part.Event, part.Raw))
+			c.reply.relay(c.spoken(&part.Event), true, front.Between)
 		case part.Err != nil:
 			return c.in.bad(part.Err)
 		case part.Complete:
@@ -110,7 +112,7 @@ func (enforcing) takeWhole(c *call, event *wire.Event) (done bool, err error) {
 	switch signs := c.in.signs; {
 	case c.in.stream && signs.Message() != wire.Response:
 		c.notice(signs)
-		c.reply.forward(c.spoken(event, event.Raw))
+		c.reply.relay(c.spoken(event), true, front.Notice)
 		return false, nil
 	case c.in.stream && !signs.ID.Equal(c.in.sentID()):
 		c.in.wrong = errWrongID // nor the client's: it is dropped
@@ -130,20 +132,16 @@ func (enforcing) takeWhole(c *call, event *wire.Event) (done bool, err error) {
 	}
 	c.noteList(event.Data)
 	text := c.passed(event.Data)
-	if !c.in.stream && c.reply.wraps {
-		c.reply.message(http.StatusOK, text)
-		return true, nil
+	switch {
+	case !c.in.stream && !c.reply.started:
+		c.reply.head(int64(len(text)), false)
+		event = event.Changed(text)
+	case !c.in.stream, !bytes.Equal(text, event.Data):
+		event = event.Changed(text)
+	default:
+		event = masking.WithoutComments(event)
 	}
-	if !c.in.stream {
-		c.reply.head(int64(len(text)))
-		_ = c.reply.put(text) // it notes whether the client has gone
-		return true, nil
-	}
-	raw := wire.WithoutComments(event.Raw)
-	if !bytes.Equal(text, event.Data) {
-		raw = event.With(text)
-	}
-	c.reply.forward(raw)
+	c.reply.relay(event, c.in.stream, front.Answer)
 	return true, nil
 }
 
@@ -188,9 +186,7 @@ func (c *call) passed(text []byte) []byte {
 		text = wire.Splice(nil, text, edits...)
 	}
 	if c.in.forged() {
-		var p wire.Rewriter
-		p.WithoutRecord()
-		text = p.Close(p.Append(make([]byte, 0, len(text)), text))
+		text = withoutRecord(text)
 	}
 	if c.on.filters(&c.req) {
 		text = granted(text, c.sees)
@@ -199,4 +195,11 @@ func (c *call) passed(text []byte) []byte {
 		text = c.masker().As(redact.Secrets).Message(c.bindState(text))
 	}
 	return text
+}
+
+// withoutRecord returns a message without a record under our key.
+func withoutRecord(text []byte) []byte {
+	var p wire.Rewriter
+	p.WithoutRecord()
+	return p.Close(p.Append(make([]byte, 0, len(text)), text))
 }

@@ -14,12 +14,12 @@ import (
 // other credentials, such as a token that has since been refreshed, is answered with 404, which tells clients
 // to initialize a new one (MCP 2025-11-25, basic/transports, "Session Management").
 func findSession(c *call, next next) error {
-	id := c.req.http.Header.Get(wire.HeaderSession)
+	id := c.req.header.Get(wire.HeaderSession)
 	if c.req.era != wire.Legacy || id == "" || c.req.msg.Method == wire.MethodInitialize {
 		return next(c)
 	}
 	scope, header := c.table.sessions(c.on, c.who.owner), func() http.Header { return adopted(c.on.kept(c.upstreamHeader())) }
-	if c.session = scope.Find(c.req.http.Context(), id, header); c.session == nil {
+	if c.session = scope.Find(c.req.ctx, id, header); c.session == nil {
 		return refuse(http.StatusNotFound, recourse.New(recourse.KindUnknownSession, ""))
 	}
 	if g, s, redis := c.g, c.session, scope.Redis; redis != nil && s.IsDue() { // the call may be over by then

@@ -66,7 +66,7 @@ func finish(c *call, next next) error {
 
 // answered reports whether the client has a whole answer, with which it may well have gone.
 func (c *call) answered() bool {
-	lasts := c.req.http.Method == http.MethodGet || c.req.msg.Method == wire.MethodListen
+	lasts := c.req.method == http.MethodGet || c.req.msg.Method == wire.MethodListen
 	return c.reply.started && c.out.Record == nil && !lasts
 }
 
@@ -139,23 +139,23 @@ func (g *Gateway) Observe(o observe.Observer) { g.observers = append(g.observers
 // outcome returns how the call ended, for observers. It is in the call's own memory.
 func (c *call) outcome() *observe.Outcome {
 	o := &c.out.Outcome
-	o.ID, o.Caller, o.User, o.Peer = c.req.id, c.who.verified, c.req.user, c.req.http.RemoteAddr
+	o.ID, o.Caller, o.User, o.Peer = c.req.id, c.who.verified, c.req.user, c.req.from.RemoteAddr
 	o.Method, o.Name, o.Nature = observe.MethodName(c.req.msg.Method), c.req.msg.Name, c.rule.nature
 	o.Assumed = c.rule.assumed
 	o.Status, o.Bytes, o.Limit, o.Span = c.reply.status, c.reply.bytes, c.out.allowance.Refused, c.trace.Span
 	o.Private, o.Logged = c.private(), c.table.config.AccessLog
 	o.Request = observe.Sent{
-		HTTPMethod: c.req.http.Method, Method: c.req.msg.Method, Meta: c.req.msg.Meta, Bytes: len(c.req.body), Held: cap(c.req.body),
+		HTTPMethod: c.req.method, Method: c.req.msg.Method, Meta: c.req.msg.Meta, Bytes: len(c.req.body), Held: cap(c.req.body),
 		TraceParent: c.req.only(wire.HeaderTraceParent),
 	}
 	if c.on != nil {
 		o.Server, o.Contract = c.on.entry.Name, c.on.contract.Name
 		o.Observed = !c.on.manner.acts()
 	} else {
-		o.Request.Path = c.req.http.URL.Path
+		o.Request.Path = c.req.from.URL.Path
 	}
 	if c.member != nil {
-		o.Request.Endpoint = outerOf(c.req.http.Context()).name
+		o.Request.Endpoint = outerOf(c.req.ctx).name
 	}
 	if c.rule.listed.Tool != nil {
 		o.Tool = c.req.msg.Name

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/connection"
@@ -26,7 +27,6 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/policy/auth"
 	"github.com/recoursehq/recourse/internal/privacy/seal"
-	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
@@ -183,18 +183,28 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	g.inFlight.requests.Add(1)
 	defer g.inFlight.requests.Add(-1)
-	id := wire.RequestID(r.Header.Get(wire.HeaderRequestID))
-	w.Header()[wire.HeaderRequestID] = []string{id}
-	c := g.newCall(w, r, id, front.IsStdio(w))
-	c.req.overLimit, c.req.parsed = front.IsOverLimit(w), front.Message(w)
+	c := g.newCall()
+	c.overHTTP(w, r)
 	defer c.release()
-	_ = c.table.serve(c) // the client has its answer
-	if c.reply.broken {
-		if e := c.out.Record; e != nil {
-			front.BreaksOff(w, e.Effect)
-		}
+	if c.serve(); c.reply.broken {
 		panic(http.ErrAbortHandler)
 	}
+}
+
+// Answer implements [front.Handler].
+func (g *Gateway) Answer(w front.Writer, r *front.Request) (whole bool, effect recourse.Effect) {
+	g.inFlight.requests.Add(1)
+	defer g.inFlight.requests.Add(-1)
+	c := g.newCall()
+	defer c.release()
+	c.req.ctx, c.req.method, c.req.header, c.req.from = r.Context, r.Method, r.Header, r.From
+	c.req.stdio, c.req.line, c.req.parsed, c.req.overLimit = true, &r.Line, r.Message, r.Excess
+	c.reply.w = w
+	c.serve()
+	if e := c.out.Record; c.reply.broken && e != nil {
+		effect = e.Effect
+	}
+	return !c.reply.broken, effect
 }
 
 // URL returns the gateway's own URL, as people on its machine reach it if nothing else is known.

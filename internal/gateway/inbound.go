@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/front"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
@@ -61,6 +62,20 @@ func (in *inbound) next() bool {
 		in.signs = in.part.Signs
 	}
 	return in.err == nil
+}
+
+// said returns what the current part says to the client.
+func (in *inbound) said() front.Said {
+	switch {
+	case in.part.Other:
+		return front.Between
+	case in.part.Kind == wire.Response && in.signs.ID.Equal(in.sentID()):
+		return front.Answer
+	case in.part.Kind == wire.Invalid:
+		return front.Unknown
+	default:
+		return front.Notice
+	}
 }
 
 // close handles the rest of the answer after the client has received its own: the end of a stream, or a second

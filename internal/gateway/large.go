@@ -40,7 +40,7 @@ func (m enforcing) takeLarge(c *call) (done bool, err error) {
 		c.reply.rewrite = new(wire.Rewriter)
 		c.reply.rewrite.Renumber(c.in.id, c.req.msg.ID, c.in.forged())
 	}
-	c.reply.relay(first, c.in.stream)
+	c.reply.relay(first, c.in.stream, c.in.said())
 	return isAnswer, m.flow(c, int64(len(first.Data)), isAnswer)
 }
 
@@ -58,7 +58,7 @@ func (enforcing) flow(c *call, total int64, isAnswer bool) error {
 			return c.breakOff(err)
 		}
 		c.deadline.Alive()
-		switch c.reply.relay(piece, c.in.stream); {
+		switch c.reply.relay(piece, c.in.stream, c.in.said()); {
 		case c.reply.gone:
 			return nil
 		case !piece.Complete:
@@ -104,7 +104,7 @@ func (m enforcing) collect(c *call, first *wire.Event) error {
 		return c.to.broken(c.ctx, err)
 	}
 	c.in.release = release
-	event := &wire.Event{ID: bytes.Clone(first.ID), Type: bytes.Clone(first.Type), Data: bytes.Clone(first.Data)}
+	event := &wire.Event{ID: bytes.Clone(first.ID), Type: bytes.Clone(first.Type), Data: bytes.Clone(first.Data), First: true, Retry: -1}
 	for !event.Complete {
 		if most := int(c.in.maxFailure()); len(event.Data) > most {
 			text, err := c.in.cutOff(event.Data[:most])
@@ -127,9 +127,6 @@ func (m enforcing) collect(c *call, first *wire.Event) error {
 		c.deadline.Alive()
 		event.Data = append(event.Data, piece.Data...)
 		event.Complete = piece.Complete
-	}
-	if c.in.stream {
-		event.Raw = event.With(event.Data)
 	}
 	_, err = m.takeWhole(c, event)
 	return err

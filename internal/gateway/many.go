@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -133,16 +134,13 @@ func (c *call) routeMany() {
 		who: c.who, id: c.req.id, name: c.on.entry.Name, trace: c.trace, stdio: c.req.stdio,
 		apart: slices.Clone(c.req.identifiedBy(identityWords(&c.who.verified))),
 	}
-	from := c.req.http
-	o.request = http.Request{
-		Method: http.MethodPost, URL: new(url.URL), Host: from.Host, TLS: from.TLS, RemoteAddr: from.RemoteAddr,
-		Proto: from.Proto, ProtoMajor: from.ProtoMajor, ProtoMinor: from.ProtoMinor,
-	}
-	*o.request.URL = *from.URL
+	from := c.req.from // which is not ours once the call has ended
+	o.from = &http.Request{URL: new(url.URL), Host: from.Host, TLS: from.TLS, RemoteAddr: from.RemoteAddr, Header: http.Header{}}
+	*o.from.URL = *from.URL
 	if len(o.apart) == 0 && c.session != nil {
 		o.apart = []string{"session", c.session.ID}
 	}
-	c.outer, c.req.http = o, from.WithContext(o.within(from.Context()))
+	c.outer, c.req.ctx = o, o.within(c.req.ctx)
 }
 
 // memberReads reports whether a tool that clients call offered only reads, by what is known of all servers
@@ -183,31 +181,36 @@ func (relaying) answer(c *call) error {
 	if c.outer.free.Load() {
 		c.giveBack()
 	}
-	if c.reply.head(c.in.resp.Length); c.in.resp.Stream {
-		c.reply.events = true
-		c.reply.flush()
+	if c.in.resp.Status != http.StatusOK {
+		c.reply.passOn(c.in.resp.Body)
+		return nil
 	}
-	size := relayed
-	if n := c.in.resp.Length; n > 0 && n < int64(size) {
-		size = int(n) + 1 // one more, to see the end
+	if c.in.open(); c.in.stream {
+		c.reply.startEvents()
+		c.reply.w.Flush()
 	}
-	c.reply.pour(c.in.resp.Body, size, c.deadline.Alive)
+	for c.in.next() {
+		c.deadline.Alive()
+		if c.reply.relay(&c.in.part.Event, c.in.stream, c.in.said()); c.reply.gone {
+			return nil
+		}
+	}
+	if !errors.Is(c.in.err, io.EOF) {
+		c.reply.abort()
+	}
 	return nil
 }
-
-// relayed is how much of an answer is relayed at a time, in bytes.
-const relayed = 16 << 10
 
 // An outer is a request at an endpoint with several servers, as seen by the calls that are made for it at the
 // servers. It travels in a context, and may outlive its own call.
 type outer struct {
-	who     caller
-	request http.Request // without headers
-	id      string
-	name    string // of the endpoint
-	stdio   bool
-	trace   spanContext
-	apart   []string // tells the client apart at a program that is not shared
+	who   caller
+	from  *http.Request // as the call's own, without headers
+	id    string
+	name  string // of the endpoint
+	stdio bool
+	trace spanContext
+	apart []string // tells the client apart at a program that is not shared
 
 	relayed atomic.Bool // a server answers it
 	free    atomic.Bool // limits do not charge for its answer
@@ -278,9 +281,10 @@ func (m *memberConn) Do(ctx context.Context, r *upstream.Request) (*wire.Answer,
 
 // call returns the call for a request that another endpoint has let in.
 func (m *memberConn) call(ctx context.Context, of *outer, r *upstream.Request, h http.ResponseWriter) (*call, error) {
-	request := of.request.WithContext(ctx)
-	request.Header = r.Header
-	c := m.on.g.newCall(h, request, of.id, of.stdio)
+	c := m.on.g.newCall()
+	c.overHTTP(h, of.from)
+	c.req.ctx, c.req.method, c.req.header = ctx, http.MethodPost, r.Header
+	c.req.id, c.req.stdio = of.id, of.stdio
 	c.member, c.req.nested, c.req.era, c.req.user = m, true, wire.Modern, of.who.user
 	if c.req.body, c.req.parsed = r.Body, r.Message; r.Message != nil {
 		c.req.body = r.Message.Raw

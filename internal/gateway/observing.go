@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway/front"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
@@ -39,11 +40,11 @@ func (observing) holds() bool { return false }
 func (observing) acts() bool { return false }
 
 func (m observing) answer(c *call) error {
-	method, status := c.req.http.Method, c.in.resp.Status
+	method, status := c.req.method, c.in.resp.Status
 	streams := c.in.resp.Stream
 	switch {
 	case streams && method == http.MethodGet, streams && c.req.msg.Method == wire.MethodListen:
-		c.stream(func(part *wire.Part) []byte { return part.Raw })
+		c.stream(func(part *wire.Part) *wire.Event { return &part.Event })
 	case status == http.StatusOK && c.req.asks():
 		return m.watchAnswer(c)
 	case c.on.passesAuth(status):
@@ -75,7 +76,7 @@ func (m observing) watchAnswer(c *call) error {
 	answered := false
 	for c.in.open(); c.in.next(); {
 		part := c.in.part
-		if c.reply.relay(&part.Event, c.in.stream); c.reply.gone {
+		if c.reply.relay(&part.Event, c.in.stream, c.in.said()); c.reply.gone {
 			return nil
 		}
 		c.in.noteResumption()
@@ -95,7 +96,7 @@ func (m observing) watchAnswer(c *call) error {
 		answered = true
 	}
 	if c.in.part != nil { // what came before the fault
-		c.reply.relay(&c.in.part.Event, c.in.stream)
+		c.reply.relay(&c.in.part.Event, c.in.stream, front.Unknown)
 	}
 	if c.reply.gone {
 		return nil

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -65,49 +64,27 @@ func (c *call) patiently(wait func()) {
 func (c *call) sendPatiently(
 	do func(context.Context, *upstream.Request) (*wire.Answer, error), r *upstream.Request,
 ) (resp *wire.Answer, err error) {
-	c.patiently(func() { resp, err = do(c.ctx, r) }) //nolint:bodyclose // send closes it
+	c.patiently(func() { resp, err = do(c.ctx, r) })
 	return resp, err
 }
 
 // takesEvents reports whether the answer may be an event stream.
 func (r *request) takesEvents() bool {
-	return r.stdio || strings.Contains(strings.Join(r.http.Header["Accept"], ","), wire.TypeEventStream)
+	return r.stdio || strings.Contains(strings.Join(r.header["Accept"], ","), wire.TypeEventStream)
 }
 
 // progress tells the client that its call goes on. Progress has to grow: the steps are small, since the server may report its own
 // later on.
 func (r *reply) progress(token json.Value, n int) {
 	if !r.started {
-		header := r.header()
-		header["Content-Type"] = []string{wire.TypeEventStream}
-		header["Cache-Control"] = []string{"no-cache"}
-		r.events, r.held, r.wraps = true, true, true
-		r.begin(http.StatusOK)
+		r.held, r.wraps = true, true
+		r.beginEvents()
 	}
 	if r.events {
-		note := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":{"progressToken":%s,"progress":%d.%03d,"message":%q}}`,
-			wire.MethodProgress, token, n/1000, n%1000, "The call goes on.")
-		_ = r.tell(wire.AppendEvent(nil, "", "message", note)) // the client has gone: the context says so
+		_ = r.note(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":{"progressToken":%s,"progress":%d.%03d,"message":%q}}`,
+			wire.MethodProgress, token, n/1000, n%1000, "The call goes on.")) // the client has gone: the context says so
 	}
 }
 
 // hasBegun reports whether part of the server's answer has been sent.
 func (r *reply) hasBegun() bool { return r.started && !r.held }
-
-// wrapped returns a piece of a JSON answer for a reply that has become an event stream meanwhile.
-func (r *reply) wrapped(piece *wire.Event, data []byte) []byte {
-	out := make([]byte, 0, len(data)+len("event: message\ndata: \n\n"))
-	if !r.framed {
-		out, r.framed = append(out, "event: message\ndata: "...), true
-	}
-	for _, b := range data {
-		if b == '\n' || b == '\r' { // between tokens
-			b = ' '
-		}
-		out = append(out, b)
-	}
-	if piece.Complete {
-		out = append(out, "\n\n"...)
-	}
-	return out
-}

@@ -58,10 +58,10 @@ func (w *watcher) Ended(o *observe.Outcome) {
 
 // forbidding is an additional stage: it refuses requests with the header X-Forbidden.
 func forbidding(c *call, next next) error {
-	if c.req.http.Header.Get("X-Forbidden") != "" {
+	if c.req.header.Get("X-Forbidden") != "" {
 		return refuse(http.StatusForbidden, recourse.New(recourse.KindPermissionDenied, ""))
 	}
-	if c.req.http.Header.Get("X-Panic") != "" {
+	if c.req.header.Get("X-Panic") != "" {
 		panic(http.ErrAbortHandler)
 	}
 	return next(c)
@@ -175,7 +175,7 @@ func TestClientGoesWithItsAnswer(t *testing.T) {
 	srv := testkit.NewServer(t, testkit.WithForm(testkit.SSE))
 	url, w := watched(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n", func(c *call, next next) error {
 		err := next(c)
-		<-c.req.http.Context().Done() // the client goes before the call has ended
+		<-c.req.ctx.Done() // the client goes before the call has ended
 		return err
 	})
 

@@ -14,18 +14,37 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
-// receive reads the message, and checks it against its headers.
+// receive reads the message, and finds out its era.
 func receive(c *call, next next) error {
-	h := c.req.http.Header
-	if c.req.http.Method != http.MethodPost {
+	var err error
+	if c.req.stdio {
+		err = c.receiveLine()
+	} else {
+		err = c.receiveHTTP()
+	}
+	switch {
+	case err != nil:
+		return err
+	case c.req.overLimit:
+		return settled(c.to.heldBackFor(busyWait).WithMessage("%d calls of this host are under way. This one was not sent: "+
+			"wait for one of them to end, then call again.", front.MaxStdioCalls))
+	default:
+		return next(c)
+	}
+}
+
+// receiveHTTP reads a message from a body, and checks it against its headers.
+func (c *call) receiveHTTP() error {
+	h := c.req.header
+	if c.req.method != http.MethodPost {
 		c.req.era = wire.Legacy
 		if err := c.readBody(); err != nil { // there should be none
 			return err
 		}
-		if c.req.http.Method == http.MethodGet && !wire.Accepts(h["Accept"], wire.TypeEventStream) {
+		if c.req.method == http.MethodGet && !wire.Accepts(h["Accept"], wire.TypeEventStream) {
 			return refuse(http.StatusNotAcceptable, recourse.New(recourse.KindInvalidRequest, "Accept must include text/event-stream."))
 		}
-		return next(c)
+		return nil
 	}
 	if !wire.IsMediaType(h.Get("Content-Type"), wire.TypeJSON) || h.Get("Content-Encoding") != "" {
 		return refuse(http.StatusUnsupportedMediaType, recourse.New(recourse.KindInvalidRequest,
@@ -38,43 +57,54 @@ func receive(c *call, next next) error {
 	if err := c.readBody(); err != nil {
 		return err
 	}
-	if err := c.req.parse(); err != nil {
-		c.req.msg.ID = nil // an invalid message is not trusted about anything
-		return refuse(http.StatusBadRequest, door.Refused(err))
-	}
-	var err error
-	if c.req.era, err = wire.CheckHeaders(h, c.req.msg); err != nil {
-		return refuse(http.StatusBadRequest, door.Refused(err))
-	}
-	if c.req.overLimit {
-		return settled(c.to.heldBackFor(busyWait).WithMessage("%d calls of this host are under way. This one was not sent: "+
-			"wait for one of them to end, then call again.", front.MaxStdioCalls))
-	}
-	return next(c)
+	return c.understand(func() (wire.Era, error) { return wire.CheckHeaders(h, c.req.msg) })
 }
 
-// readBody reads the body, up to max_request bytes.
-func (c *call) readBody() error {
-	limit := int64(c.table.config.MaxRequest)
-	if len(c.req.http.TransferEncoding) > 0 {
-		// It may have had a Content-Length as well, but net/http does not say so: the connection has to be
-		// closed (RFC 9112, section 6.1).
-		c.reply.header().Set("Connection", "close")
+// receiveLine takes the message that a host has written on a line.
+func (c *call) receiveLine() error {
+	if c.req.method != http.MethodPost {
+		c.req.era = wire.Legacy
+		return nil
 	}
-	if c.req.http.ContentLength > limit {
-		c.req.body = c.readFirst()
+	c.req.body = c.req.line.Text
+	if limit := int64(c.table.config.MaxRequest); int64(c.req.line.Size) > limit {
 		return c.refuseEarly(http.StatusRequestEntityTooLarge, recourse.TooLarge(limit))
 	}
-	if c.req.parsed == nil {
-		return c.readAll(limit)
-	}
-	c.req.body = c.req.parsed.Raw
 	n := int64(len(c.req.body))
 	if !c.g.inFlight.take(0, n, c.table.maxInFlight()) {
 		return c.refuseEarly(c.busy())
 	}
 	c.req.bytes = n
+	return c.understand(func() (wire.Era, error) { return wire.EraOfMessage(c.req.msg) })
+}
+
+// understand parses the message, and finds out its era.
+func (c *call) understand(era func() (wire.Era, error)) error {
+	err := c.req.parse()
+	if err != nil {
+		c.req.msg.ID = nil // an invalid message is not trusted about anything
+	} else {
+		c.req.era, err = era()
+	}
+	if err != nil {
+		return refuse(http.StatusBadRequest, door.Refused(err))
+	}
 	return nil
+}
+
+// readBody reads the body, up to max_request bytes.
+func (c *call) readBody() error {
+	limit := int64(c.table.config.MaxRequest)
+	if len(c.req.from.TransferEncoding) > 0 {
+		// It may have had a Content-Length as well, but net/http does not say so: the connection has to be
+		// closed (RFC 9112, section 6.1).
+		c.reply.header().Set("Connection", "close")
+	}
+	if c.req.from.ContentLength > limit {
+		c.req.body = c.readFirst()
+		return c.refuseEarly(http.StatusRequestEntityTooLarge, recourse.TooLarge(limit))
+	}
+	return c.readAll(limit)
 }
 
 // refuseEarly refuses a request without reading its whole body. The answer has the message's id if that is near
@@ -88,8 +118,8 @@ func (c *call) refuseEarly(status int, e *recourse.Error) error {
 // hurry limits the time for receiving a body. The limit stays even if the body is not read: net/http still
 // waits for the rest of it.
 func (c *call) hurry(until time.Time) {
-	if c.req.http.ContentLength != 0 {
-		c.reply.readBy(until)
+	if c.req.from.ContentLength != 0 {
+		c.reply.w.ReadBy(until)
 	}
 }
 
@@ -99,14 +129,17 @@ const (
 	firstTimeout = 100 * time.Millisecond
 )
 
-// readFirst reads the beginning of a body when the rest is not needed.
+// readFirst reads the beginning of a message when the rest is not needed.
 func (c *call) readFirst() []byte {
-	if c.req.http.ContentLength == 0 || c.req.http.Header.Get("Expect") != "" { // the body has not been sent yet
+	if c.req.line != nil {
+		return c.req.line.Text
+	}
+	if c.req.from.ContentLength == 0 || c.req.header.Get("Expect") != "" { // the body has not been sent yet
 		return nil
 	}
 	c.hurry(time.Now().Add(firstTimeout))
 	text := make([]byte, firstPart)
-	n, _ := io.ReadFull(c.req.http.Body, text) // what has arrived is enough
+	n, _ := io.ReadFull(c.req.from.Body, text) // what has arrived is enough
 	return text[:n]
 }
 
@@ -114,12 +147,12 @@ func (c *call) readFirst() []byte {
 // it arrives, and grows with what arrives: a client that announces a large body does not have to send it.
 func (c *call) readAll(limit int64) error {
 	const first = 16 << 10
-	body := c.req.http.Body
+	body := c.req.from.Body
 	for {
 		have := len(c.req.body)
 		if have == cap(c.req.body) {
 			more := max(have, first)
-			if rest := c.req.http.ContentLength + 1 - int64(have); rest > 0 { // one more byte, to see the end
+			if rest := c.req.from.ContentLength + 1 - int64(have); rest > 0 { // one more byte, to see the end
 				more = int(min(int64(more), rest))
 			}
 			if !c.g.inFlight.take(c.req.bytes, int64(more), c.table.maxInFlight()) {

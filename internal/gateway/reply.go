@@ -1,20 +1,20 @@
 package gateway
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway/front"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // A reply is the only way to answer the client.
 type reply struct {
-	w      http.ResponseWriter
+	w      front.Writer
+	http   front.HTTPWriter // the memory of w, over HTTP
 	manner mode
 
 	from    *wire.Answer   // the server's answer
@@ -27,7 +27,6 @@ type reply struct {
 	broken  bool // which was aborted
 	held    bool // only progress of the gateway's own has been sent
 	wraps   bool // the stream was begun for that: a JSON answer becomes an event of it
-	framed  bool // that event has begun
 	gone    bool // the client does not read it
 	status  int
 	bytes   int64
@@ -52,38 +51,45 @@ type mode interface {
 
 func (r *reply) header() http.Header { return r.w.Header() }
 
+// send sends a text that need not be a message.
 func (r *reply) send(status int, body []byte) {
 	r.header()["Content-Length"] = []string{strconv.Itoa(len(body))}
-	r.begin(status)
+	r.begin(status, false)
 	_ = r.put(body)
 }
 
-// readBy limits the time for receiving the request's body, which is up to the same writer.
-func (r *reply) readBy(until time.Time) {
-	_ = http.NewResponseController(r.w).SetReadDeadline(until) // not every writer has one
-}
+func (r *reply) empty() { r.begin(http.StatusNoContent, false) }
 
-func (r *reply) empty() { r.begin(http.StatusNoContent) }
-
-// message sends a JSON-RPC message from the gateway, as the last event if a stream has begun.
-func (r *reply) message(status int, message []byte) {
-	if r.events {
-		r.held = false
-		_ = r.put(wire.AppendEvent(nil, "", "message", message))
-		r.flush()
-		return
+// message sends a JSON-RPC message from the gateway, the answer to the request with that id, as the last event if a
+// stream has begun. Nobody knows what an answer without an id answers.
+func (r *reply) message(status int, id wire.ID, message []byte) {
+	if !r.events {
+		r.header()["Content-Type"] = []string{wire.TypeJSON}
+		if id.IsZero() {
+			r.send(status, message)
+			return
+		}
+		r.header()["Content-Length"] = []string{strconv.Itoa(len(message))}
+		r.begin(status, false)
 	}
-	r.header()["Content-Type"] = []string{wire.TypeJSON}
-	r.send(status, message)
+	r.say(wire.MessageEvent(message), front.Answer)
 }
 
 // begin sends the status and headers.
-func (r *reply) begin(status int) {
-	r.started, r.status = true, status
-	r.w.WriteHeader(status)
+func (r *reply) begin(status int, stream bool) {
+	r.started, r.status, r.events = true, status, stream
+	r.w.Begin(status, stream)
 }
 
-// put sends a piece of an answer. An error means that the client has gone.
+// beginEvents begins a stream of the gateway's own.
+func (r *reply) beginEvents() {
+	header := r.header()
+	header["Content-Type"] = []string{wire.TypeEventStream}
+	header["Cache-Control"] = []string{"no-cache"}
+	r.begin(http.StatusOK, true)
+}
+
+// put sends a piece of a text. An error means that the client has gone.
 func (r *reply) put(p []byte) error {
 	n, err := r.w.Write(p)
 	r.bytes += int64(n)
@@ -91,49 +97,26 @@ func (r *reply) put(p []byte) error {
 	return err
 }
 
-// tell sends an event from the gateway at once.
-func (r *reply) tell(event []byte) error {
-	if err := r.put(event); err != nil {
-		return err
-	}
-	r.flush()
-	return nil
+// say sends an event, or a piece of one.
+func (r *reply) say(e *wire.Event, is front.Said) {
+	r.held = false
+	_ = r.tell(e, is) // it notes whether the client has gone
 }
 
-func (r *reply) flush() { _ = http.NewResponseController(r.w).Flush() } // not every writer supports it
+// note sends a notification of the gateway's own.
+func (r *reply) note(message []byte) error { return r.tell(wire.MessageEvent(message), front.Notice) }
 
-// pour sends everything that a server sends, in pieces of up to size bytes, and aborts the answer if the
-// server does. each is called for every piece.
-func (r *reply) pour(from io.Reader, size int, each func()) {
-	buffer := make([]byte, size)
-	for {
-		n, err := from.Read(buffer)
-		if n > 0 {
-			each()
-			if r.put(buffer[:n]) != nil {
-				return // the client has gone
-			}
-			if r.events {
-				r.flush()
-			}
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return
-		case err != nil:
-			r.abort()
-			return
-		}
-	}
+func (r *reply) tell(e *wire.Event, is front.Said) error {
+	n, err := r.w.Event(e, is)
+	r.bytes += int64(n)
+	r.gone = r.gone || err != nil
+	return err
 }
-
-// copied is how much of an answer is copied at a time, in bytes.
-const copied = 4 << 10
 
 // abort breaks the answer off, so that the client notices that it is incomplete. Everything received so far
 // is sent first.
 func (r *reply) abort() {
-	r.flush()
+	r.w.Flush()
 	r.broken = true
 }
 
@@ -148,7 +131,7 @@ func (r *reply) copyHeader(from http.Header) {
 }
 
 // head sends the status and headers of the server's answer, which has length bytes; 0: it is not known how many.
-func (r *reply) head(length int64) {
+func (r *reply) head(length int64, stream bool) {
 	if r.opening != nil {
 		r.opening()
 	}
@@ -156,52 +139,49 @@ func (r *reply) head(length int64) {
 		r.header()["Content-Length"] = []string{strconv.FormatInt(length, 10)}
 	}
 	r.copyHeader(r.from.Header)
-	r.begin(r.from.Status)
+	r.begin(r.from.Status, stream)
 }
 
-// passOn sends the server's answer unchanged; body is the whole of it.
+// passOn sends a text of the server's unchanged; body is the whole of it. If the server breaks it off, so does the gateway.
 func (r *reply) passOn(body io.Reader) {
-	r.head(r.from.Length)
-	r.pour(body, copied, func() {})
-}
-
-// relay sends a piece of a message of the server's, in an event stream or as the answer itself.
-func (r *reply) relay(piece *wire.Event, asEvent bool) {
-	switch {
-	case r.wraps && !asEvent:
-		data := piece.Data
-		if r.rewrite != nil {
-			data = r.rewrite.Append(make([]byte, 0, len(data)), data)
-		}
-		r.held = false
-		_ = r.tell(r.wrapped(piece, data))
-	case asEvent && r.rewrite != nil:
-		r.forward(r.rewrite.AppendEvent(nil, piece))
-	case asEvent:
-		r.forward(piece.Raw)
-	case r.rewrite != nil: // it changes the length
-		if !r.started {
-			r.head(0)
-		}
-		_ = r.put(r.rewrite.Append(make([]byte, 0, len(piece.Data)), piece.Data)) // put notes whether the client has gone
-	default:
-		if !r.started {
-			r.head(r.from.Length)
-		}
-		_ = r.put(piece.Data)
+	r.head(r.from.Length, false)
+	if _, err := io.Copy(putter{r}, body); err != nil && !r.gone {
+		r.abort()
 	}
 }
 
-// forward sends a part of the server's stream at once.
-func (r *reply) forward(raw []byte) {
-	r.startEvents()
-	r.held = false
-	_ = r.tell(raw) // the client has gone: the context says so
+// A putter writes to a client with put.
+type putter struct{ *reply }
+
+func (p putter) Write(text []byte) (int, error) { return len(text), p.put(text) }
+
+// relay sends a piece of a message of the server's, or what stands between messages, in a stream or as the answer itself.
+func (r *reply) relay(piece *wire.Event, stream bool, is front.Said) {
+	switch {
+	case r.rewrite != nil:
+		data := r.rewrite.Append(make([]byte, 0, len(piece.Data)), piece.Data)
+		if piece.Complete {
+			data = r.rewrite.Close(data)
+		}
+		piece = piece.Changed(data)
+	case r.wraps && !stream:
+		piece = piece.Changed(piece.Data)
+		piece.Type = []byte("message")
+	}
+	switch {
+	case r.started:
+	case stream:
+		r.startEvents()
+	case r.rewrite != nil: // it changes the length
+		r.head(0, false)
+	default:
+		r.head(r.from.Length, false)
+	}
+	r.say(piece, is)
 }
 
 func (r *reply) startEvents() {
 	if !r.started {
-		r.head(0)
-		r.events = true
+		r.head(0, true)
 	}
 }

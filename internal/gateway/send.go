@@ -20,7 +20,7 @@ import (
 // send sends the message once and handles the answer. A transport failure, or a server that does not accept
 // the message, is a [*recourse.Error]; any other answer settles the call.
 func send(c *call, _ next) error {
-	method, header, acts := c.req.http.Method, c.upstreamHeader(), c.on.manner.acts()
+	method, header, acts := c.req.method, c.upstreamHeader(), c.on.manner.acts()
 	if method != http.MethodPost {
 		if delete(header, "Content-Type"); method == http.MethodGet {
 			header["Accept"] = acceptSSE
@@ -88,7 +88,7 @@ var keyMembers = []string{"io.github.recoursehq/idempotencyKey", "idempotency-ke
 // newKey returns a call's idempotency key for an HTTP API, which is the same for every repetition. A client's own
 // key is kept apart from those of other callers and tools.
 func newKey(of *request, who *caller, on *endpoint) string {
-	given := of.http.Header.Get(api.KeyHeader)
+	given := of.header.Get(api.KeyHeader)
 	for _, name := range keyMembers {
 		if raw := json.Lookup(of.msg.Meta, json.Pointer("").AppendToken(name)); raw.Kind() == '"' && given == "" {
 			given = string(raw)
@@ -108,11 +108,17 @@ func (who *caller) request(header http.Header, body []byte) *upstream.Request {
 
 // upstreamHeader returns the headers that are sent with the client's message.
 func (c *call) upstreamHeader() http.Header {
-	from := c.req.http.Header
+	from := c.req.header
 	h := make(http.Header)
 	for _, name := range passedOn {
 		if values, ok := from[name]; ok {
 			h[name] = values
+		}
+	}
+	if c.req.line != nil { // which came without headers
+		h["Content-Type"] = []string{wire.TypeJSON}
+		if c.req.era == wire.Modern {
+			wire.SetHeaders(h, c.req.msg.ProtocolVersion, c.req.msg)
 		}
 	}
 	switch {
@@ -155,8 +161,8 @@ func (c *call) mirrors(header string) bool {
 
 // forwarded returns the value of a client's header for the server, if the entry forwards it.
 func (r *request) forwarded(name string) []string {
-	values := r.http.Header[name]
-	if peer, _, err := net.SplitHostPort(r.http.RemoteAddr); err == nil && name == wire.HeaderForwardedFor && !r.nested {
+	values := r.header[name]
+	if peer, _, err := net.SplitHostPort(r.from.RemoteAddr); err == nil && name == wire.HeaderForwardedFor && !r.nested {
 		values = append(slices.Clip(values), peer)
 	}
 	return values

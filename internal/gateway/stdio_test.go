@@ -439,9 +439,7 @@ func TestStdioBoundsItsCalls(t *testing.T) {
 		t.Errorf("got %q", text)
 	}
 	for _, want := range []string{`"kind":"unavailable"`, `"origin":"gateway"`, `"effect":"none"`, `"attempts":0`} {
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("no %s in the log: %s", want, log)
-		}
+		log.Await(t, want)
 	}
 	for range most {
 		if m := h.next(); m.Result == nil {

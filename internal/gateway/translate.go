@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	stdjson "encoding/json"
 	"errors"
 	"maps"
@@ -97,7 +98,7 @@ func translate(c *call, next next) error {
 		f = &failure{e: recourse.From(err)}
 	}
 	if c.member != nil && c.member.relays && c.out.notCharged(f) {
-		outerOf(c.req.http.Context()).free.Store(true)
+		outerOf(c.req.ctx).free.Store(true)
 	}
 	lapsed := access.Lapsed(c.ctx)
 	if lapsed != nil && !f.off {
@@ -105,7 +106,7 @@ func translate(c *call, next next) error {
 	}
 	switch {
 	case f.expected:
-		c.reply.message(f.status, wire.AppendError(nil, nil, wire.CodeInvalidRequest, f.e.Sentence(), nil))
+		c.reply.message(f.status, nil, wire.AppendError(nil, nil, wire.CodeInvalidRequest, f.e.Sentence(), nil))
 	case f.off:
 		c.out.record(c.withEffect(f.e), "answer broken off")
 		c.reply.abort()
@@ -162,7 +163,7 @@ func (c *call) writeRefusal(f *failure) {
 		of, settled = c.on.contract, c.withEffect
 		e = c.masker().Error(e).CausedBy(e.Cause())
 	}
-	call := &contract.Call{At: f.at, Status: f.status, HTTP: c.answersHTTP(), Method: c.req.msg.Method, URL: c.table.url(c.req.http)}
+	call := &contract.Call{At: f.at, Status: f.status, HTTP: c.answersHTTP(), Method: c.req.msg.Method, URL: c.table.url(c.req.from)}
 	answer := of.Write(settled(e), call)
 	if f.ofCaller && answer.Surface == contract.SurfaceRPC {
 		answer = contract.MustBuiltin(contract.Default).Write(settled(e), call)
@@ -173,12 +174,12 @@ func (c *call) writeRefusal(f *failure) {
 // write sends an answer in the contract's form, masked, and records it.
 func (c *call) write(answer contract.Answer, e *recourse.Error) {
 	if c.on != nil {
-		answer = masking.Answer(c.masker(), answer, c.table.url(c.req.http))
+		answer = masking.Answer(c.masker(), answer, c.table.url(c.req.from))
 	}
-	answer = withProtocolData(answer, e, c.req.http.Header.Get(wire.HeaderVersion))
+	answer = withProtocolData(answer, e, cmp.Or(c.req.header.Get(wire.HeaderVersion), c.req.msg.ProtocolVersion))
 	status := answer.Status
 	if answer.Asks { // a question is no failure
-		c.reply.message(status, wire.AppendResult(nil, c.req.msg.ID, answer.Result))
+		c.reply.message(status, c.req.msg.ID, wire.AppendResult(nil, c.req.msg.ID, answer.Result))
 		return
 	}
 	c.out.record(answer.Record.CausedBy(e.Cause()), "")
@@ -189,10 +190,10 @@ func (c *call) write(answer contract.Answer, e *recourse.Error) {
 		c.reply.send(status, answer.Body)
 	case contract.SurfaceResult:
 		c.out.Form = "tool_error" // as in OpenTelemetry's conventions for MCP
-		c.reply.message(status, wire.AppendResult(nil, c.req.msg.ID, answer.Result))
+		c.reply.message(status, c.req.msg.ID, wire.AppendResult(nil, c.req.msg.ID, answer.Result))
 	case contract.SurfaceRPC:
 		c.out.Form = strconv.Itoa(answer.RPCCode)
-		c.reply.message(status, wire.AppendError(nil, c.req.msg.ID, answer.RPCCode, answer.Message, answer.Data))
+		c.reply.message(status, c.req.msg.ID, wire.AppendError(nil, c.req.msg.ID, answer.RPCCode, answer.Message, answer.Data))
 	}
 }
 
@@ -211,14 +212,14 @@ func (c *call) passRPCError(f *failure) {
 	c.out.Form = strconv.Itoa(code)
 	if f.cut {
 		form, _ := record.MarshalJSON() // without one there is no data
-		c.reply.message(f.status, wire.AppendError(nil, c.req.msg.ID, code, e.Sentence(), form))
+		c.reply.message(f.status, c.req.msg.ID, wire.AppendError(nil, c.req.msg.ID, code, e.Sentence(), form))
 		return
 	}
 	own := failures.WithoutRecord(raw) // the record of a trusted server is part of e
 	if !failures.IsProtocol(e) || c.to.entry.Trusted && len(own) != len(raw) {
 		own = failures.WithRecord(own, record)
 	}
-	c.reply.message(f.status, wire.Splice(nil, f.text, wire.Edit{At: f.id, With: c.req.msg.ID}, wire.Edit{At: f.rpc, With: own}))
+	c.reply.message(f.status, c.req.msg.ID, wire.Splice(nil, f.text, wire.Edit{At: f.id, With: c.req.msg.ID}, wire.Edit{At: f.rpc, With: own}))
 }
 
 // passRefusal passes an HTTP answer that is a failure on to the client, masked, with its own status and
@@ -227,7 +228,7 @@ func (c *call) passRefusal(f *failure) {
 	c.out.record(c.withEffect(f.e), notedAuth)
 	c.out.Form = strconv.Itoa(c.in.resp.Status)
 	body := masking.Body(c.masker(), f.text)
-	c.reply.head(0)
+	c.reply.head(0, false)
 	_ = c.reply.put(body)
 }
 
@@ -240,7 +241,7 @@ func (c *call) masker() *redact.Masker {
 	if c.mask == nil {
 		to, toPerson := c.on.entry, c.account.Shown()
 		c.mask = redact.New(c.on.redact, string(c.req.msg.Arguments), to.URL+" "+to.BaseURL, strings.Join(to.Command, "\n"), to.Cwd,
-			c.table.url(c.req.http), toPerson).
+			c.table.url(c.req.from), toPerson).
 			Sparing(toPerson).Hiding(c.private().Secrets).With(c.on.contract.Mask...).About(c.req.msg.Arguments).
 			ForAnswer(max(c.deadline.Left(), leastToMask))
 	}
@@ -335,7 +336,7 @@ func (c *call) settle(e *recourse.Error) *recourse.Error { return c.failed().Set
 func (c *call) contractCall(e *recourse.Error, status int) *contract.Call {
 	call := c.failed().Describe(c.at(e))
 	c.member.offer(call)
-	call.URL, call.Status, call.HTTP, call.ResultType = c.table.url(c.req.http), status, c.answersHTTP(), c.req.era == wire.Modern
+	call.URL, call.Status, call.HTTP, call.ResultType = c.table.url(c.req.from), status, c.answersHTTP(), c.req.era == wire.Modern
 	return call
 }
 

@@ -24,7 +24,7 @@ func validate(c *call, next next) error {
 
 func (r *request) refuseArguments(ctx context.Context, t *toolcall.Tool) *recourse.Error {
 	if r.era == wire.Modern && !r.stdio {
-		if err := wire.CheckParamHeaders(r.http.Header, r.msg.Arguments, t.ParamHeaders()); err != nil {
+		if err := wire.CheckParamHeaders(r.header, r.msg.Arguments, t.ParamHeaders()); err != nil {
 			return door.Refused(err).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
 		}
 	}

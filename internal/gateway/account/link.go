@@ -140,7 +140,7 @@ func (n Notices) WhenConnected(a *Account, s Notified, background func(timeout t
 			return
 		}
 		params := append(json.AppendQuote([]byte(`{"elicitationId":`), id), '}')
-		notice := wire.AppendMessage(nil, wire.AppendRequest(nil, nil, wire.MethodElicitComplete, params))
+		notice := wire.AppendRequest(nil, nil, wire.MethodElicitComplete, params)
 		ctx, cancel := context.WithTimeout(ctx, noticeWait)
 		defer cancel()
 		for told := false; !told && pause.For(ctx, noticePause); {

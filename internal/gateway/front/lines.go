@@ -18,6 +18,7 @@ type lineWriter struct {
 	mu  sync.Mutex
 	w   io.Writer
 	err error
+	buf []byte // the memory of a line
 }
 
 func newLineWriter(w io.Writer) *lineWriter {
@@ -45,13 +46,25 @@ func (w *lineWriter) write(line func(io.Writer) error) {
 	}
 }
 
-// rpcError writes one of the front's own JSON-RPC errors.
-func (w *lineWriter) rpcError(id wire.ID, code int, message string, data []byte) {
-	text := append(wire.AppendError(nil, id, code, message, data), '\n')
+// line writes a message, which is in memory.
+func (w *lineWriter) line(message []byte) {
 	w.write(func(out io.Writer) error {
-		_, err := out.Write(text)
+		w.buf = append(append(w.buf[:0], message...), '\n')
+		wire.OneLine(w.buf[:len(message)])
+		_, err := out.Write(w.buf)
+		if cap(w.buf) > keptLine {
+			w.buf = nil
+		}
 		return err
 	})
+}
+
+// keptLine limits the memory that is kept for lines.
+const keptLine = 64 << 10
+
+// rpcError writes one of the front's own JSON-RPC errors.
+func (w *lineWriter) rpcError(id wire.ID, code int, message string, data []byte) {
+	w.line(wire.AppendError(nil, id, code, message, data))
 }
 
 // failure writes a failure that the front has found.

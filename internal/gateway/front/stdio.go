@@ -27,11 +27,10 @@ const (
 )
 
 // Stdio lets in one host that speaks MCP over a pair of streams (MCP 2025-11-25 and 2026-07-28,
-// basic/transports). Each message becomes a request of Streamable HTTP within the process, so that the
-// handler does not need to know another transport.
+// basic/transports). It opens the sessions and streams of the legacy era for it.
 type Stdio struct {
-	Handler http.Handler
-	Path    string // of the requests
+	Handler Handler
+	Path    string // of the endpoint
 	Limit   int    // of a message, in bytes
 	Log     *slog.Logger
 }
@@ -47,11 +46,14 @@ func (s Stdio) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	life, cancel := context.WithCancel(ctx)
 	defer cancel()
 	h := &host{
-		Stdio: s, lines: wire.NewLineReader(in, s.Limit+len("\r\n")), out: newLineWriter(out), over: make(chan error, 1),
+		Stdio: s, lines: wire.NewLineReader(in, s.Limit+len("\r\n")), out: newLineWriter(out), over: make(chan error, 1), next: make(chan struct{}),
 		life: life, calls: map[*hostCall]struct{}{}, stopHearing: func() {},
 	}
-	go h.read()
 	var err error
+	if h.from, err = http.NewRequestWithContext(life, http.MethodPost, "http://localhost"+s.Path, http.NoBody); err != nil {
+		return fmt.Errorf("serve stdio: %w", err)
+	}
+	go h.read()
 	select {
 	case err = <-h.over:
 	case <-h.out.broken:
@@ -77,8 +79,11 @@ type host struct {
 
 	lines *wire.LineReader
 	out   *lineWriter
-	over  chan error // gets the end of the lines; nil: there are no more
+	next  chan struct{} // makes a goroutine that waits read on
+	idle  atomic.Int32  // how many wait
+	over  chan error    // gets the end of the lines; nil: there are no more
 	room  spool.Room
+	from  *http.Request // it, as the handler sees it
 
 	life context.Context
 	work sync.WaitGroup // work in progress, and the stream; begun by enter
@@ -86,7 +91,7 @@ type host struct {
 	opening sync.Mutex // held while a session is being opened
 
 	mu          sync.Mutex
-	open        hostLine // its initialize request
+	open        hostLine // its initialize request; the zero value: there was none
 	session     string
 	version     string             // of the protocol, as negotiated; empty: none that HTTP knows
 	ready       bool               // it has said notifications/initialized
@@ -110,10 +115,39 @@ type hostCall struct {
 	cancelled atomic.Bool // the host has no use for an answer
 }
 
+// maxIdle limits the goroutines that wait to read on.
+const maxIdle = 8
+
+// readOn has another goroutine read the next line: one that waits, whose stack has grown already, or a new one.
+func (h *host) readOn() {
+	select {
+	case h.next <- struct{}{}:
+	default:
+		go h.read()
+	}
+}
+
 // read reads the host's lines until there are no more. The goroutine that has read a request continues with
 // it, while another one reads the next line: waking one for the request would take longer than everything
-// else here.
+// else here. Afterwards it waits to read on.
 func (h *host) read() {
+	for h.readRequest() {
+		waits := h.idle.Add(1) <= maxIdle
+		if waits {
+			select {
+			case <-h.next:
+			case <-h.life.Done():
+				waits = false
+			}
+		}
+		if h.idle.Add(-1); !waits {
+			return
+		}
+	}
+}
+
+// readRequest reads lines up to a request, and answers it. It reports false if there are no more.
+func (h *host) readRequest() bool {
 	for isRequest := false; !isRequest; {
 		l, err := h.lines.Next()
 		if err != nil {
@@ -121,14 +155,15 @@ func (h *host) read() {
 				err = nil
 			}
 			h.over <- err
-			return
+			return false
 		}
 		if !h.enter() {
-			return
+			return false
 		}
 		isRequest = h.take(l)
 		h.work.Done()
 	}
+	return true
 }
 
 // enter begins work that end waits for. It reports false if the host is no longer served.
@@ -170,7 +205,7 @@ func (h *host) end(cancel context.CancelFunc, grace time.Duration) {
 		return
 	}
 	if header := h.header(nil); header.Get(wire.HeaderSession) != "" {
-		h.send(bye, h.newAnswer(nil), http.MethodDelete, nil, header)
+		h.send(bye, h.newAnswer(nil), &Request{Method: http.MethodDelete, Header: header})
 	}
 }
 
@@ -181,7 +216,7 @@ func (h *host) take(l wire.Line) (isRequest bool) {
 	if l.Cut() || wire.Parse(l.Text, m) != nil { // the handler refuses it
 		a := h.newAnswer(nil)
 		a.loud = true
-		h.send(h.life, a, http.MethodPost, &hostLine{Line: l}, h.header(nil))
+		h.post(h.life, a, hostLine{Line: l}, h.header(nil))
 		return false
 	}
 	said := hostLine{l, m}
@@ -193,7 +228,7 @@ func (h *host) take(l wire.Line) (isRequest bool) {
 	case m.Method == wire.MethodCancelled:
 		h.cancel(said)
 	default:
-		h.send(h.life, h.newAnswer(nil), http.MethodPost, &said, h.header(m))
+		h.post(h.life, h.newAnswer(nil), said, h.header(m))
 		if m.Method == wire.MethodInitialized {
 			h.begin()
 		}
@@ -211,14 +246,14 @@ func (h *host) initialize(l hostLine) {
 	h.mu.Unlock()
 	a := h.newAnswer(l.msg.ID)
 	a.keep = true
-	h.send(h.life, a, http.MethodPost, &l, h.header(l.msg))
+	h.post(h.life, a, l, h.header(l.msg))
 	a.settle(h.life)
 	h.opened(a)
 }
 
 // opened takes over the session from the answer to initialize.
-func (h *host) opened(a *responder) {
-	version := json.Text(a.result, "/protocolVersion")
+func (h *host) opened(a *lineAnswer) {
+	version := json.Text(a.answer, "/result/protocolVersion")
 	if era, ok := wire.EraOf(version); !ok || era != wire.Legacy {
 		version = ""
 	}
@@ -244,7 +279,7 @@ func (h *host) reopen(header http.Header) bool {
 	a := h.newAnswer(l.msg.ID)
 	a.keep = true
 	a.quiet.Store(true)
-	h.send(h.life, a, http.MethodPost, &l, plainHeader())
+	h.post(h.life, a, l, http.Header{})
 	a.drop()
 	if a.header.Get(wire.HeaderSession) == "" {
 		return false
@@ -252,8 +287,7 @@ func (h *host) reopen(header http.Header) bool {
 	h.opened(a)
 	if ready {
 		text := wire.AppendRequest(nil, nil, wire.MethodInitialized, nil)
-		said := hostLine{Line: wire.Line{Text: text, Size: len(text)}}
-		h.send(h.life, h.newAnswer(nil), http.MethodPost, &said, h.header(nil))
+		h.post(h.life, h.newAnswer(nil), hostLine{Line: wire.Line{Text: text, Size: len(text)}}, h.header(nil))
 		h.begin()
 	}
 	return true
@@ -276,21 +310,20 @@ func (h *host) call(l hostLine) bool {
 	h.mu.Unlock()
 	if full {
 		a := h.newAnswer(c.id)
-		a.overLimit = true
-		h.send(ctx, a, http.MethodPost, &l, h.header(l.msg))
+		h.send(ctx, a, &Request{Method: http.MethodPost, Header: h.header(l.msg), Line: l.Line, Message: l.msg, Excess: true})
 		a.settle(ctx)
 		return false
 	}
 	header := h.header(l.msg)
-	go h.read()
+	h.readOn()
 	a := h.newAnswer(c.id)
 	a.quiet = &c.cancelled
-	h.send(ctx, a, http.MethodPost, &l, header)
+	h.post(ctx, a, l, header)
 	if a.status == http.StatusNotFound && header.Get(wire.HeaderSession) != "" && !a.answered && h.reopen(header) {
 		header = h.header(nil)
 		a = h.newAnswer(c.id)
 		a.quiet = &c.cancelled
-		h.send(ctx, a, http.MethodPost, &l, header)
+		h.post(ctx, a, l, header)
 	}
 	h.resume(ctx, a, header)
 	a.settle(ctx)
@@ -319,18 +352,22 @@ func (h *host) cancel(l hostLine) {
 		found.cancelled.Store(true)
 	}
 	if found == nil || found.era == wire.Legacy {
-		h.send(h.life, h.newAnswer(nil), http.MethodPost, &l, h.header(l.msg))
+		h.post(h.life, h.newAnswer(nil), l, h.header(l.msg))
 	}
 	if found != nil {
 		found.cancel()
 	}
 }
 
-// header returns the headers that HTTP requires for a message; m is nil if it could not be read.
+// post gets an answer to what the host has written.
+func (h *host) post(ctx context.Context, a *lineAnswer, l hostLine, header http.Header) {
+	h.send(ctx, a, &Request{Method: http.MethodPost, Header: header, Line: l.Line, Message: l.msg})
+}
+
+// header returns the session of a message, which it does not name itself; m is nil if it could not be read.
 func (h *host) header(m *wire.Message) http.Header {
-	to := plainHeader()
+	to := http.Header{}
 	if m != nil && m.ProtocolVersion != "" {
-		wire.SetHeaders(to, m.ProtocolVersion, m)
 		return to
 	}
 	h.mu.Lock()
@@ -342,10 +379,6 @@ func (h *host) header(m *wire.Message) http.Header {
 		to[wire.HeaderVersion] = []string{h.version}
 	}
 	return to
-}
-
-func plainHeader() http.Header {
-	return http.Header{"Content-Type": {wire.TypeJSON}, "Accept": {wire.TypeJSON + ", " + wire.TypeEventStream}}
 }
 
 const (
@@ -360,17 +393,16 @@ const (
 
 // resume requests the rest of an answer whose stream the server has ended after an event with an id (MCP
 // 2025-11-25, basic/transports, "Resumability and Redelivery").
-func (h *host) resume(ctx context.Context, a *responder, header http.Header) {
+func (h *host) resume(ctx context.Context, a *lineAnswer, header http.Header) {
 	for range maxResumes {
 		if a.answered || a.lastEvent == "" || a.aborted || !pause.For(ctx, a.wait()) {
 			return
 		}
 		get := header.Clone()
-		delete(get, "Content-Type")
 		get[wire.HeaderLastEventID] = []string{a.lastEvent}
 		once, cancel := context.WithCancel(ctx)
 		a.onAnswer = cancel // such a stream may stay open
-		h.send(once, a, http.MethodGet, nil, get)
+		h.send(once, a, &Request{Method: http.MethodGet, Header: get})
 		cancel()
 	}
 }
@@ -381,8 +413,6 @@ func (h *host) begin() {
 	if header.Get(wire.HeaderSession) == "" {
 		return
 	}
-	delete(header, "Content-Type")
-	header["Accept"] = []string{wire.TypeEventStream}
 	ctx, cancel := context.WithCancel(h.life)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -399,7 +429,7 @@ func (h *host) begin() {
 func (h *host) hear(ctx context.Context, header http.Header) {
 	for failures := 0; ; {
 		a := h.newAnswer(nil)
-		h.send(ctx, a, http.MethodGet, nil, header.Clone())
+		h.send(ctx, a, &Request{Method: http.MethodGet, Header: header.Clone()})
 		switch {
 		case a.stream:
 			failures = 0

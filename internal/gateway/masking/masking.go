@@ -4,7 +4,6 @@ package masking
 
 import (
 	"bytes"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -73,19 +72,19 @@ func Body(m *redact.Masker, body []byte) []byte {
 }
 
 // Event masks an event that is not an answer: error logs like failures, everything else like a question, of
-// which only credentials are masked. Comments lose their text. raw is the event as it would otherwise be sent.
-func Event(masker func() *redact.Masker, event *wire.Event, raw []byte) []byte {
+// which only credentials are masked. Comments lose their text.
+func Event(masker func() *redact.Masker, event *wire.Event) *wire.Event {
 	if !event.Complete || !event.First {
-		return raw
+		return event
 	}
-	raw = wire.WithoutComments(raw)
+	event = WithoutComments(event)
 	answers := json.Lookup(event.Data, "/result") != nil
 	if len(event.Data) == 0 || answers && json.Lookup(event.Data, "/result/isError").Kind() != 't' {
-		return raw
+		return event
 	}
 	m := masker()
 	if answers || json.Lookup(event.Data, "/error") != nil { // a failure for which the client resumes its stream
-		return event.With(m.JSON(event.Data))
+		return event.Changed(m.JSON(event.Data))
 	}
 	if level := string(json.Lookup(event.Data, "/params/level")); !slices.Contains(grave, level) {
 		m = m.As(redact.Secrets)
@@ -97,12 +96,19 @@ func Event(masker func() *redact.Masker, event *wire.Event, raw []byte) []byte {
 		masked = []byte(m.String(string(event.Data)))
 	}
 	if bytes.Equal(masked, event.Data) {
-		return raw
+		return event
 	}
-	if event.Retry >= 0 {
-		return append(fmt.Appendf(nil, "retry: %d\n", event.Retry.Milliseconds()), event.With(masked)...)
+	return event.Changed(masked)
+}
+
+// WithoutComments returns the event as it came, but for the text of comments.
+func WithoutComments(event *wire.Event) *wire.Event {
+	if event.Raw == nil {
+		return event
 	}
-	return event.With(masked)
+	bare := *event
+	bare.Raw = wire.WithoutComments(event.Raw)
+	return &bare
 }
 
 // grave are the log levels for failures, in JSON (MCP 2025-11-25, logging).

@@ -20,14 +20,14 @@ type listeners struct {
 type Listener struct {
 	of *Session // nil: it belongs to no session
 
-	mu    sync.Mutex               // held in the middle of an event
-	say   func(event []byte) error // nil: it has ended
-	event bool                     // an event of the server is under way
+	mu    sync.Mutex                 // held in the middle of an event
+	say   func(message []byte) error // nil: it has ended
+	event bool                       // an event of the server is under way
 }
 
-// Listen makes a stream one of the session's. say sends something to the client on it. A stream need not
+// Listen makes a stream one of the session's. say sends a message to the client on it. A stream need not
 // belong to a session.
-func (s *Session) Listen(say func(event []byte) error) *Listener {
+func (s *Session) Listen(say func(message []byte) error) *Listener {
 	l := &Listener{of: s, say: say}
 	if s != nil {
 		s.listeners.mu.Lock()
@@ -65,15 +65,15 @@ func (l *Listener) Close() {
 	all.streams = slices.DeleteFunc(all.streams, func(other *Listener) bool { return other == l })
 }
 
-// Tell sends something to the client on one of its streams. It reports false if none is open.
-func (s *Session) Tell(event []byte) bool {
+// Tell sends a message to the client on one of its streams. It reports false if none is open.
+func (s *Session) Tell(message []byte) bool {
 	s.listeners.mu.Lock()
 	open := slices.Clone(s.listeners.streams)
 	s.listeners.mu.Unlock()
 	return slices.ContainsFunc(open, func(l *Listener) bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return l.say != nil && l.say(event) == nil
+		return l.say != nil && l.say(message) == nil
 	})
 }
 

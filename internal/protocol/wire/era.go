@@ -86,6 +86,26 @@ func CheckHeaders(h http.Header, m *Message) (Era, error) {
 	case version == "":
 		return 0, mismatch("the MCP-Protocol-Version header is missing, and _meta states version %q", clip(m.ProtocolVersion))
 	}
+	if _, ok := EraOf(version); ok && m.ProtocolVersion != "" && m.ProtocolVersion != version {
+		return 0, mismatch("the MCP-Protocol-Version header says %q, and _meta says %q", version, clip(m.ProtocolVersion))
+	}
+	era, err := eraIn(version, m)
+	if era != Modern || err != nil {
+		return era, err
+	}
+	return Modern, checkNames(h, m)
+}
+
+// EraOfMessage returns the era of a message that comes without headers, as over stdio. The error is that of [CheckHeaders].
+func EraOfMessage(m *Message) (Era, error) {
+	if m.ProtocolVersion == "" {
+		return Legacy, nil
+	}
+	return eraIn(m.ProtocolVersion, m)
+}
+
+// eraIn returns the era of a message of a version, after checking that it has what it needs in it.
+func eraIn(version string, m *Message) (Era, error) {
 	era, ok := EraOf(version)
 	if !ok {
 		return 0, &Error{
@@ -93,16 +113,10 @@ func CheckHeaders(h http.Header, m *Message) (Era, error) {
 			Message: fmt.Sprintf("protocol version %q is not supported", clip(version)),
 		}
 	}
-	if m.ProtocolVersion != "" && m.ProtocolVersion != version {
-		return 0, mismatch("the MCP-Protocol-Version header says %q, and _meta says %q", version, clip(m.ProtocolVersion))
-	}
 	if era == Legacy {
 		return Legacy, nil
 	}
-	if err := checkMeta(m); err != nil {
-		return 0, err
-	}
-	return Modern, checkNames(h, m)
+	return Modern, checkMeta(m)
 }
 
 // checkMeta checks that a request of the modern era has the required members.

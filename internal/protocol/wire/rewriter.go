@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 
 	"github.com/recoursehq/recourse/internal/protocol/json"
@@ -162,24 +161,6 @@ func (r *Rewriter) Append(dst, p []byte) []byte {
 
 // Close appends what is still held after the end of the text.
 func (r *Rewriter) Close(dst []byte) []byte { return r.flush(dst) }
-
-// AppendEvent rewrites the message of an event that is read in one or more pieces, and appends the piece.
-func (r *Rewriter) AppendEvent(dst []byte, event *Event) []byte {
-	if event.First {
-		if len(event.ID) > 0 {
-			dst = fmt.Appendf(dst, "id: %s\n", event.ID)
-		}
-		dst = append(dst, EventBegin...)
-	}
-	start := len(dst)
-	if dst = r.Append(dst, event.Data); event.Complete {
-		dst = r.Close(dst)
-	}
-	if OneLine(dst[start:]); event.Complete {
-		dst = append(dst, EventEnd...)
-	}
-	return dst
-}
 
 // take consumes bytes up to the end of a token.
 func (r *Rewriter) take(dst, p []byte) []byte {

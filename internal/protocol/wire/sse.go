@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"time"
@@ -400,8 +401,42 @@ func lineLength(p []byte) int {
 	return n
 }
 
-// With returns the event with other data, without what else it consists of besides its id and type.
-func (e *Event) With(data []byte) []byte { return AppendEvent(nil, string(e.ID), string(e.Type), data) }
+// MessageEvent returns an event with a message of our own.
+func MessageEvent(message []byte) *Event {
+	return &Event{Data: message, First: true, Complete: true, HasData: true, Type: []byte("message"), Retry: -1}
+}
+
+// Changed returns the event, or the piece of one, with other data.
+func (e *Event) Changed(data []byte) *Event {
+	changed := *e
+	changed.Data, changed.Raw = data, nil
+	return &changed
+}
+
+// AppendTo appends the event, or the piece of one, as it stands in a stream: Raw, or what the other fields say if that is nil.
+// Of several pieces, each but the last is known to be one when it is written.
+func (e *Event) AppendTo(dst []byte) []byte {
+	if e.Raw != nil {
+		return append(dst, e.Raw...)
+	}
+	if e.First && e.Retry >= 0 {
+		dst = fmt.Appendf(dst, "retry: %d\n", e.Retry.Milliseconds())
+	}
+	if e.First && e.Complete {
+		return AppendEvent(dst, string(e.ID), string(e.Type), e.Data)
+	}
+	if e.First {
+		dst = appendField(dst, "id: ", string(e.ID))
+		dst = appendField(dst, "event: ", string(e.Type))
+		dst = append(dst, "data: "...)
+	}
+	start := len(dst)
+	dst = append(dst, e.Data...)
+	if OneLine(dst[start:]); e.Complete {
+		dst = append(dst, EventEnd...)
+	}
+	return dst
+}
 
 // AppendEvent appends an event with the given id and type, each left out if it is empty, and the data,
 // one field for each of its lines. An id or type that contains a line end or NUL, which cannot be
