@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
-var verifyCall = regexp.MustCompile(`\{call: ([A-Za-z_-]+)`)
+var verifyCall = regexp.MustCompile(`\{tool: ([A-Za-z_-]+)`)
 
 // verifyTools returns the tools of a built-in contract's verify calls.
 func verifyTools(t *testing.T, name string) []string {
