@@ -157,7 +157,7 @@ func TestClientGoesAway(t *testing.T) {
 		ended <- ctx.Err()
 		return nil, nil, ctx.Err()
 	})
-	mcptool.Use(server, contract.MustBuiltin(contract.Default), mcptool.WithLogger(log.logger()), mcptool.WithDeadline(time.Minute))
+	mcptool.Use(server, contract.MustBuiltin(contract.Default), mcptool.WithLogger(log.logger()), mcptool.WithTimeout(time.Minute))
 	session := connect(t, server)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {

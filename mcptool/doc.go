@@ -13,8 +13,8 @@
 //
 // [Use] does the rest. The arguments of a call are checked against the tool's inputSchema,
 // and every violation is reported at once. For a tool that does not exist, the nearest name
-// is suggested. A panic ends the call and not the process. Deadlines are kept
-// ([WithDeadline]). Each failure is written in the contract's form, says who failed and
+// is suggested. A panic ends the call and not the process. Timeouts are kept
+// ([WithTimeout]). Each failure is written in the contract's form, says who failed and
 // whether anything was changed, and carries the request's id and the record in _meta. It is
 // one line in the log, with its private cause. Successes are not touched.
 //
@@ -34,7 +34,7 @@
 //	  v  |     Guard     over HTTP: path, credentials, user, limits; refuses in the contract's form
 //	the SDK    Stdio     on stdio: lines that are not messages
 //	  |  ^
-//	  v  |     Use       tool, arguments, limits; then runs the handler within its deadline
+//	  v  |     Use       tool, arguments, limits; then runs the handler within its timeout
 //	handler              of the tool: returns a result, which passes unchanged, or an error
 //
 // An error becomes a [recourse.Error], is logged, and is written by [contract.Contract.Write].

@@ -146,7 +146,7 @@ func ExampleWithTool() {
 	addTool(server, "order_create", errors.New("pq: connection reset by peer"))
 
 	mcptool.Use(server, contract.MustBuiltin(contract.Default), silent, mcptool.WithTool("order_create",
-		mcptool.WithDeadline(20*time.Second),
+		mcptool.WithTimeout(20*time.Second),
 		mcptool.WithVerify(mcptool.Verify{Tool: "order_get", From: map[string]string{"reference": "/reference"}, LookAt: "status"})))
 
 	fmt.Println(textOf(server, "order_create", `{"reference":"A-17"}`))

@@ -89,10 +89,10 @@ func WithTool(name string, options ...ToolOption) Option {
 	return server{handler.WithTool(name, options...)}
 }
 
-// WithDeadline makes sure that a call is answered within d: then its context ends, and the client gets an answer at most
+// WithTimeout makes sure that a call is answered within d: then its context ends, and the client gets an answer at most
 // 250 ms later, even if the handler ignores its context; such a handler keeps running until it returns. Time spent asking
-// the client's user counts. The default is [NoDeadline]; 0 changes nothing.
-func WithDeadline(d time.Duration) SharedOption { return shared{handler.WithDeadline(d)} }
+// the client's user counts. The default is [NoTimeout]; 0 changes nothing.
+func WithTimeout(d time.Duration) SharedOption { return shared{handler.WithTimeout(d)} }
 
 // WithErrorTexts shows clients the text of an error that is not a [recourse.Error], at
 // most 4 KiB, with credentials, addresses and stack frames masked. It is for a server
@@ -109,10 +109,10 @@ func WithFamilies(families ...*contract.Family) SharedOption {
 	return shared{handler.WithFamilies(families)}
 }
 
-// NoDeadline lets a call take as long as its handler does.
-const NoDeadline time.Duration = -1
+// NoTimeout lets a call take as long as its handler does.
+const NoTimeout time.Duration = -1
 
-var _ = [1]struct{}{}[NoDeadline-handler.NoDeadline] // they are the same
+var _ = [1]struct{}{}[NoTimeout-handler.NoTimeout] // they are the same
 
 // WithContract makes a tool fail in the form of c instead of the server's contract. It panics if c is nil.
 func WithContract(c *contract.Contract) ToolOption { return tool{handler.WithContract(c)} }

@@ -271,8 +271,8 @@ func TestDeadline(t *testing.T) {
 				}
 				return nil, nil, recourse.NoMatch("field")
 			})
-			mcptool.Use(server, contract.MustBuiltin(contract.Default), mcptool.WithLogger(log.logger()), mcptool.WithDeadline(40*time.Millisecond),
-				mcptool.WithTool("quick", mcptool.WithDeadline(mcptool.NoDeadline)),
+			mcptool.Use(server, contract.MustBuiltin(contract.Default), mcptool.WithLogger(log.logger()), mcptool.WithTimeout(40*time.Millisecond),
+				mcptool.WithTool("quick", mcptool.WithTimeout(mcptool.NoTimeout)),
 				mcptool.WithTool("order_create", mcptool.WithVerify(mcptool.Verify{
 					Tool: "order_get", From: map[string]string{"id": "/field_id"}, With: map[string]any{"full": true}, LookAt: "status",
 				})))

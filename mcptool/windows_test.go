@@ -145,7 +145,7 @@ func TestConcurrently(t *testing.T) {
 
 	server := farm()
 	limiter := mcptool.NewWindows(nil, mcptool.Policy{Name: "month", Limit: 1000})
-	mcptool.Use(server, contract.MustBuiltin(contract.Default), quiet, mcptool.WithLimiter(limiter), mcptool.WithDeadline(time.Minute))
+	mcptool.Use(server, contract.MustBuiltin(contract.Default), quiet, mcptool.WithLimiter(limiter), mcptool.WithTimeout(time.Minute))
 	session := connect(t, server)
 	var callers sync.WaitGroup
 	for i := range 8 {

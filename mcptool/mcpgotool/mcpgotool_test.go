@@ -121,7 +121,7 @@ func TestFailures(t *testing.T) {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
 			s := farm()
-			mcpgotool.Use(s, contract.MustBuiltin(contract.Default), quiet, mcptool.WithTool("deaf", mcptool.WithDeadline(40*time.Millisecond)))
+			mcpgotool.Use(s, contract.MustBuiltin(contract.Default), quiet, mcptool.WithTool("deaf", mcptool.WithTimeout(40*time.Millisecond)))
 			client := dial(t, s, era)
 			client.Header = map[string][]string{"X-Request-Id": {"abc-1"}}
 			call := func(tool, arguments string) testkit.ToolResult {

@@ -90,7 +90,7 @@ func New(o Options) (*System, error) {
 	log := mcptool.WithLogger(o.Logger)
 	// All callers share one allowance, which Use enforces on every transport.
 	limiter := mcptool.NewWindows(nil, mcptool.Policy{Name: "minute", Limit: o.PerMinute, Window: time.Minute})
-	mcptool.Use(s.server, c, log, mcptool.WithLimiter(limiter), mcptool.WithDeadline(o.Timeout))
+	mcptool.Use(s.server, c, log, mcptool.WithLimiter(limiter), mcptool.WithTimeout(o.Timeout))
 	s.handler = mcptool.Guard(systems.MCPHandler(s.server), c, log)
 	return s, nil
 }

@@ -127,7 +127,7 @@ func (s *System) serve(o Options) {
 		mcptool.WithAuthenticator(s.auth), mcptool.WithCallerHeader(headerOrganisation), mcptool.WithLockout(25, 900*time.Second),
 		mcptool.WithTrustedProxies(o.Proxies...),
 	}
-	using := []mcptool.Option{mcptool.WithDeadline(deadline)}
+	using := []mcptool.Option{mcptool.WithTimeout(deadline)}
 	for _, option := range shared {
 		guarding, using = append(guarding, option), append(using, option)
 	}
@@ -140,7 +140,7 @@ func (s *System) serve(o Options) {
 
 // serveConnected creates the server for a gateway that identifies the clients, and keeps their accounts.
 func (s *System) serveConnected(o Options) {
-	s.newServer(mcptool.WithDeadline(deadline), mcptool.WithLogger(o.Logger), mcptool.WithClock(o.Now))
+	s.newServer(mcptool.WithTimeout(deadline), mcptool.WithLogger(o.Logger), mcptool.WithClock(o.Now))
 	s.handler = systems.MCPHandler(s.server)
 }
 

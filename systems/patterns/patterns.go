@@ -101,7 +101,7 @@ func New(o Options) (*System, error) {
 	// that the call asks for.
 	limiter := mcptool.NewWindows(nil, mcptool.Policy{Name: "minute", Limit: o.PerMinute, Window: time.Minute})
 	log := mcptool.WithLogger(o.Logger)
-	mcptool.Use(s.server, c, log, mcptool.WithLimiter(limiter), mcptool.WithDeadline(o.Timeout))
+	mcptool.Use(s.server, c, log, mcptool.WithLimiter(limiter), mcptool.WithTimeout(o.Timeout))
 	guards := []mcptool.GuardOption{log}
 	if s.key = o.Key; s.key != "" {
 		guards = append(guards, mcptool.WithAuthenticator(bearer(s.key)))

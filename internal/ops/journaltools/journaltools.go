@@ -59,7 +59,7 @@ func New(of Options, version string, log *slog.Logger) http.Handler {
 			"Or reads an answer of any MCP server: what failed, whose fault it is, whether anything was changed, and what to do next.",
 	}, t.explain)
 	own := contract.MustBuiltin(contract.Default)
-	mcptool.Use(server, own, mcptool.WithLogger(log), mcptool.WithDeadline(patience))
+	mcptool.Use(server, own, mcptool.WithLogger(log), mcptool.WithTimeout(patience))
 	served := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, PropagateRequestCancellation: true})
 	guards := []mcptool.GuardOption{mcptool.WithLogger(log), mcptool.WithMaxRequest(maxRequest)}

@@ -114,7 +114,7 @@ func (x *exchange) read(err error) raised {
 	}
 	e := recourse.From(err)
 	if e.Kind == recourse.KindTimeout && e.Provider == "" && x.expired() {
-		e = e.WithMessage("The tool did not finish within %s.", recourse.FormatWait(x.rule.deadline))
+		e = e.WithMessage("The tool did not finish within %s.", recourse.FormatWait(x.rule.timeout))
 	} else if x.rule.texts != nil && *x.rule.texts {
 		if text := x.told(err); text != "" {
 			e = e.WithMessage("%s", text)

@@ -26,7 +26,7 @@ type SharedOption interface {
 // toolFacts is what is known about one tool in addition to its annotations.
 type toolFacts struct {
 	contract *contract.Contract
-	deadline time.Duration
+	timeout  time.Duration
 	verify   *toolcall.Verification
 	texts    *bool // whether clients are told the texts of errors
 	families []*contract.Family
@@ -75,9 +75,9 @@ func WithTool[O any](name string, options ...O) Option {
 	})
 }
 
-// WithDeadline makes the server answer calls within d.
-func WithDeadline(d time.Duration) SharedOption {
-	return sharedOption(func(r *toolFacts) { r.deadline = d })
+// WithTimeout makes the server answer calls within d.
+func WithTimeout(d time.Duration) SharedOption {
+	return sharedOption(func(r *toolFacts) { r.timeout = d })
 }
 
 // WithErrorTexts decides whether clients are told the texts of errors.
@@ -91,8 +91,8 @@ func WithFamilies(families []*contract.Family) SharedOption {
 	return sharedOption(func(r *toolFacts) { r.families = given })
 }
 
-// NoDeadline lets a call take as long as its handler takes.
-const NoDeadline time.Duration = -1
+// NoTimeout lets a call take as long as its handler takes.
+const NoTimeout time.Duration = -1
 
 // WithContract makes a tool follow c.
 func WithContract(c *contract.Contract) ToolOption {

@@ -107,7 +107,7 @@ const grace = 250 * time.Millisecond
 
 // run runs the handler within its deadline. One that ignores its context is left behind, and ends on its own.
 func (x *exchange) run(ctx context.Context, handler Func) (any, error) {
-	within := x.rule.deadline
+	within := x.rule.timeout
 	if within <= 0 || !x.isCall() {
 		return x.guard(ctx, handler)
 	}
@@ -144,7 +144,7 @@ func (x *exchange) run(ctx context.Context, handler Func) (any, error) {
 
 // expired reports whether the deadline has passed.
 func (x *exchange) expired() bool {
-	return x.rule.deadline > 0 && time.Since(x.start) >= x.rule.deadline
+	return x.rule.timeout > 0 && time.Since(x.start) >= x.rule.timeout
 }
 
 // late logs that a handler has ended after its call was answered.

@@ -53,8 +53,8 @@ func (s *Server) ruleOf(tool string) toolFacts {
 	if r.contract == nil {
 		r.contract = s.rule.contract
 	}
-	if r.deadline == 0 {
-		r.deadline = s.rule.deadline
+	if r.timeout == 0 {
+		r.timeout = s.rule.timeout
 	}
 	if r.texts == nil {
 		r.texts = s.rule.texts

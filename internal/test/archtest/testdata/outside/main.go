@@ -84,7 +84,7 @@ func newServer(c *contract.Contract) http.Handler {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "40 ha"}}}, nil, nil
 		})
 	quiet := mcptool.WithLogger(slog.New(slog.DiscardHandler))
-	mcptool.Use(server, c, quiet, mcptool.WithDeadline(time.Minute), mcptool.WithTool("get_field", mcptool.WithNature(retry.Reads)))
+	mcptool.Use(server, c, quiet, mcptool.WithTimeout(time.Minute), mcptool.WithTool("get_field", mcptool.WithNature(retry.Reads)))
 	streamable := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
 	return mcptool.Guard(streamable, c, quiet, mcptool.WithLimiter(limiter{}))
