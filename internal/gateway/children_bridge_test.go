@@ -145,27 +145,27 @@ func TestLegacyHostOfModernProgram(t *testing.T) {
 			program := child.NewProgram(t)
 			g, _ := gatewaytest.New(t, "servers:\n  farm:\n    "+strings.Join(append(childCommand(t, program, testkit.Modern),
 				"share: "+share, "timeout: 20s", orders), "\n    ")+"\n")
-			h := startHost(t, g)
-			h.initialize()
-			h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"count","arguments":{"n":2},"_meta":{"progressToken":"p"}}}`)
+			h := gatewaytest.StartHost(t, g)
+			h.Initialize()
+			h.Send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"count","arguments":{"n":2},"_meta":{"progressToken":"p"}}}`)
 			for _, want := range []string{"method notifications/progress", "method notifications/progress", "1 done"} {
-				if m := h.next(); m.outcome() != want {
-					t.Errorf("got %s, want %s", m.outcome(), want)
+				if m := h.Next(); m.Outcome() != want {
+					t.Errorf("got %s, want %s", m.Outcome(), want)
 				}
 			}
 			program.Next(testkit.GetField, "exit")
-			h.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get_field","arguments":` + readField + `}}`)
-			if m := h.next(); !strings.HasPrefix(m.outcome(), `2 {"field_id"`) {
-				t.Errorf("after the crash: got %s", m.outcome())
+			h.Send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get_field","arguments":` + readField + `}}`)
+			if m := h.Next(); !strings.HasPrefix(m.Outcome(), `2 {"field_id"`) {
+				t.Errorf("after the crash: got %s", m.Outcome())
 			}
 			program.Next("sleep", "never")
-			h.send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"sleep","arguments":{}}}`)
+			h.Send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"sleep","arguments":{}}}`)
 			testkit.Eventually(t, "the call is under way", func() bool { return program.Calls("sleep") == 1 })
-			h.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`)
+			h.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`)
 			testkit.Eventually(t, "the program is told", func() bool {
-				h.send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"cancelled","arguments":{}}}`)
-				m := h.next()
-				return m.outcome() != "4 "
+				h.Send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"cancelled","arguments":{}}}`)
+				m := h.Next()
+				return m.Outcome() != "4 "
 			})
 		})
 	}

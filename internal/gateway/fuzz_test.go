@@ -163,13 +163,13 @@ func FuzzAnswer(f *testing.F) {
 // For any lines of a host, the gateway writes one message per line, and answers each valid request once.
 func FuzzServeStdio(f *testing.F) {
 	for _, text := range []string{
-		hello + "\n" + ready + "\n" + echo("1", "hi"),
+		gatewaytest.Hello + "\n" + gatewaytest.Ready + "\n" + gatewaytest.EchoLine("1", "hi"),
 		"Hello?\n[]\n\"x\"\n{\"jsonrpc\":\"2.0\",\"id\":1,\n\r\n\x00\xff",
 		`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}` + "\n" + `{"jsonrpc":"2.0","id":null,"method":"ping"}`,
 		`{"jsonrpc":"2.0","id":7,"result":{}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
 		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","arguments":{"x":1},"_meta":{` +
 			`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
-		echo("8", strings.Repeat("x", 5<<10)),
+		gatewaytest.EchoLine("8", strings.Repeat("x", 5<<10)),
 		strings.Repeat(ping+"\n", 300),
 	} {
 		f.Add([]byte(text))
@@ -182,7 +182,7 @@ func FuzzServeStdio(f *testing.F) {
 		}
 		in := io.MultiReader(bytes.NewReader(text), strings.NewReader("\n"+`{"jsonrpc":"2.0","id":`+id+`,"method":"ping"}`))
 		var out bytes.Buffer
-		if err := g.ServeStdio(t.Context(), farm, in, &out); err != nil {
+		if err := g.ServeStdio(t.Context(), gatewaytest.Path, in, &out); err != nil {
 			t.Fatal(err)
 		}
 		answers := 0

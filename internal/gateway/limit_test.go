@@ -224,15 +224,15 @@ func TestLimitOverStdio(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
 			g, _ := gatewaytest.New(t, fmt.Sprintf("servers: {farm: {url: '%s', contract: %s, limits: {minute: {calls: 1/1m}}}}\n", srv.URL(), contract))
-			h := startHost(t, g)
-			h.initialize()
-			h.send(echo("1", "m"))
-			if m := h.next(); m.outcome() != "1 m" {
-				t.Fatal(m.outcome())
+			h := gatewaytest.StartHost(t, g)
+			h.Initialize()
+			h.Send(gatewaytest.EchoLine("1", "m"))
+			if m := h.Next(); m.Outcome() != "1 m" {
+				t.Fatal(m.Outcome())
 			}
-			h.send(echo("2", "m"))
-			if m := h.next(); m.outcome() != "2 failed" || !strings.Contains(m.Result.Content[0].Text, want) {
-				t.Errorf("got %s: %+v", m.outcome(), m.Result)
+			h.Send(gatewaytest.EchoLine("2", "m"))
+			if m := h.Next(); m.Outcome() != "2 failed" || !strings.Contains(m.Result.Content[0].Text, want) {
+				t.Errorf("got %s: %+v", m.Outcome(), m.Result)
 			}
 		})
 	}

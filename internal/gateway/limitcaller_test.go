@@ -20,7 +20,7 @@ func TestLimitBehindAProxy(t *testing.T) {
 	srv := testkit.NewServer(t)
 	g, _ := gatewaytest.New(t, fmt.Sprintf(
 		"trusted_proxies: [127.0.0.0/8]\nservers: {farm: {url: '%s', limits: {minute: {calls: 2/1m, by: [address]}}}}\n", srv.URL()))
-	c := testkit.NewClient(t, testkit.Serve(t, g)+farm, testkit.Modern)
+	c := testkit.NewClient(t, testkit.Serve(t, g)+gatewaytest.Path, testkit.Modern)
 	from := func(addresses string) { c.Header = http.Header{"X-Forwarded-For": {addresses}} }
 	from("192.0.2.1")
 	pass(t, c, 2)
@@ -43,7 +43,7 @@ func TestOutcomeNamesTheLimit(t *testing.T) {
 		g, _ := gatewaytest.New(t, fmt.Sprintf("servers: {farm: {url: '%s', limits: {minute: {calls: 1/1m}}}}\n", srv.URL()))
 		var names []string
 		g.Observe(observed(func(o *observe.Outcome) { names = append(names, o.Limit) }))
-		c := testkit.NewClient(t, testkit.ServeInMemory(t, g)+farm, testkit.Modern)
+		c := testkit.NewClient(t, testkit.ServeInMemory(t, g)+gatewaytest.Path, testkit.Modern)
 		pass(t, c, 1)
 		_ = overLimit(t, c)
 		if fmt.Sprint(names) != "[ minute]" {
@@ -70,7 +70,7 @@ func TestLimitOfVerifiedCallers(t *testing.T) {
 	}
 	g, _ := gatewaytest.New(t, fmt.Sprintf("access: {team: {keys: [%s]}}\nservers: {farm: {url: '%s', access: [team], "+
 		"limits: {own: {calls: 2/1m}, minute: {calls: 3/1m, by: [org]}}}}\n", &keys, srv.URL()))
-	c := testkit.NewClient(t, testkit.Serve(t, g)+farm, testkit.Modern)
+	c := testkit.NewClient(t, testkit.Serve(t, g)+gatewaytest.Path, testkit.Modern)
 	as := func(name string) { c.Header = http.Header{"Authorization": {"Bearer " + name + " key"}} }
 	as("ann")
 	pass(t, c, 2)
@@ -96,7 +96,7 @@ func TestLimitOfNamesakes(t *testing.T) {
 	srv := testkit.NewServer(t)
 	g, _ := gatewaytest.New(t, fmt.Sprintf("access: {one: {keys: [{name: ann, hash: '%s'}]}, two: {keys: [{name: ann, hash: '%s'}]}}\n"+
 		"servers: {farm: {url: '%s', access: [one, two], limits: {minute: {calls: 1/1m}}}}\n", auth.HashOf("one"), auth.HashOf("two"), srv.URL()))
-	c := testkit.NewClient(t, testkit.Serve(t, g)+farm, testkit.Modern)
+	c := testkit.NewClient(t, testkit.Serve(t, g)+gatewaytest.Path, testkit.Modern)
 	for _, key := range []string{"one", "two"} {
 		c.Header = http.Header{"Authorization": {"Bearer " + key}}
 		pass(t, c, 1)

@@ -21,7 +21,7 @@ func sharing(tb testing.TB, srv *testkit.Server, redis string, patience time.Dur
 	tb.Helper()
 	g, log := gatewaytest.NewReaching(tb, gateway.Reach{Dial: testkit.Dial, Redis: patience},
 		fmt.Sprintf("redis: %s\nservers: {farm: {url: '%s', timeout: 20s, limits: {hour: {calls: 50/1h}, day: {calls: 1000/1d}}}}\n%s", redis, srv.URL(), rest))
-	return &gatewaytest.Front{URL: testkit.Serve(tb, g) + farm, Log: log}
+	return &gatewaytest.Front{URL: testkit.Serve(tb, g) + gatewaytest.Path, Log: log}
 }
 
 // Two replicas together let as many calls pass as one.
@@ -118,7 +118,7 @@ func TestReloadToRedis(t *testing.T) {
 	srv, url := testkit.NewServer(t), service.Redis(t)
 	entry := fmt.Sprintf("servers: {farm: {url: '%s', limits: {hour: {calls: 3/1h}}}}\n", srv.URL())
 	g, _ := gatewaytest.NewReaching(t, gateway.Reach{Dial: testkit.Dial, Redis: 20 * time.Second}, entry)
-	c := testkit.NewClient(t, testkit.Serve(t, g)+farm, testkit.Modern)
+	c := testkit.NewClient(t, testkit.Serve(t, g)+gatewaytest.Path, testkit.Modern)
 	pass(t, c, 3)
 	gatewaytest.Reload(t, g, "redis: "+url+"\n"+entry)
 	pass(t, c, 3)

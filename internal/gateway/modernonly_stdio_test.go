@@ -13,43 +13,43 @@ import (
 func TestHostOfModernServer(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
-	g, _ := farmGateway(t, srv)
-	h := startHost(t, g)
-	h.send(strings.Replace(hello, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1), ready)
-	if m := h.next(); m.outcome() != `"init" result` {
-		t.Fatal(m.outcome())
+	g, _ := gatewaytest.Before(t, srv)
+	h := gatewaytest.StartHost(t, g)
+	h.Send(strings.Replace(gatewaytest.Hello, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1), gatewaytest.Ready)
+	if m := h.Next(); m.Outcome() != `"init" result` {
+		t.Fatal(m.Outcome())
 	}
-	h.send(echo("1", "hi"))
-	if m := h.next(); m.outcome() != "1 hi" {
-		t.Fatal(m.outcome())
+	h.Send(gatewaytest.EchoLine("1", "hi"))
+	if m := h.Next(); m.Outcome() != "1 hi" {
+		t.Fatal(m.Outcome())
 	}
 	const ask = `{"jsonrpc":"2.0","id":"ask","method":"tools/call","params":{"name":"ask","arguments":{}}}`
-	h.send(ask)
-	question := h.next()
+	h.Send(ask)
+	question := h.Next()
 	if question.Method != "elicitation/create" || !strings.Contains(string(question.Params), "What is your name?") {
 		t.Fatalf("got %+v", question)
 	}
-	h.send(echo("2", "meanwhile"))
-	if m := h.next(); m.outcome() != "2 meanwhile" {
-		t.Fatal(m.outcome())
+	h.Send(gatewaytest.EchoLine("2", "meanwhile"))
+	if m := h.Next(); m.Outcome() != "2 meanwhile" {
+		t.Fatal(m.Outcome())
 	}
-	h.send(`{"jsonrpc":"2.0","id":` + string(question.ID) + `,"result":{"action":"accept","content":{"name":"Ada"}}}`)
-	if m := h.next(); !strings.Contains(m.outcome(), `"ask" {"action":"accept","content":{"name":"Ada"}}`) {
-		t.Fatal(m.outcome())
+	h.Send(`{"jsonrpc":"2.0","id":` + string(question.ID) + `,"result":{"action":"accept","content":{"name":"Ada"}}}`)
+	if m := h.Next(); !strings.Contains(m.Outcome(), `"ask" {"action":"accept","content":{"name":"Ada"}}`) {
+		t.Fatal(m.Outcome())
 	}
-	h.send(ask)
-	question = h.next()
-	h.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"ask"}}`,
-		`{"jsonrpc":"2.0","id":`+string(question.ID)+`,"result":{"action":"accept"}}`, echo("3", "still here"))
-	if m := h.next(); m.outcome() != "3 still here" {
-		t.Fatal(m.outcome())
+	h.Send(ask)
+	question = h.Next()
+	h.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"ask"}}`,
+		`{"jsonrpc":"2.0","id":`+string(question.ID)+`,"result":{"action":"accept"}}`, gatewaytest.EchoLine("3", "still here"))
+	if m := h.Next(); m.Outcome() != "3 still here" {
+		t.Fatal(m.Outcome())
 	}
 	testkit.Eventually(t, "the host listens", func() bool { return srv.Streams() == 1 })
 	srv.SetTools()
-	if m := h.next(); m.outcome() != "method notifications/tools/list_changed" {
-		t.Fatal(m.outcome())
+	if m := h.Next(); m.Outcome() != "method notifications/tools/list_changed" {
+		t.Fatal(m.Outcome())
 	}
-	if err := h.close(); err != nil {
+	if err := h.Close(); err != nil {
 		t.Error(err)
 	}
 	testkit.Eventually(t, "nothing is left", func() bool { return srv.InFlight() == 0 })

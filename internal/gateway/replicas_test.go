@@ -35,13 +35,6 @@ func at(t *testing.T, url string, of *testkit.Client) *testkit.Client {
 	return client
 }
 
-func wantEcho(t *testing.T, client *testkit.Client) {
-	t.Helper()
-	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !a.Succeeded() {
-		t.Errorf("got %+v, %v", a, err)
-	}
-}
-
 // A session of one replica continues at another one with the same key, for servers of both eras.
 func TestSessionAtAnotherReplica(t *testing.T) {
 	t.Parallel()
@@ -63,15 +56,15 @@ func TestSessionAtAnotherReplica(t *testing.T) {
 			if _, err := first.Initialize(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			wantEcho(t, first)
+			first.MustEcho(t)
 			if test.forgets {
 				srv.ForgetSessions()
 			}
 			second := at(t, replica(t, server, keyed(otherSecret, sessionKey)), first)
 			for range 2 {
-				wantEcho(t, second)
+				second.MustEcho(t)
 			}
-			wantEcho(t, first)
+			first.MustEcho(t)
 			if srv.Executions(testkit.Echo) != 4 || test.era == testkit.Legacy && !test.forgets && srv.Messages("initialize") != test.opened {
 				t.Errorf("got %d calls, %d sessions", srv.Executions(testkit.Echo), srv.Messages("initialize"))
 			}
@@ -88,8 +81,8 @@ func TestProgramAtAnotherReplica(t *testing.T) {
 	if _, err := first.Initialize(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	wantEcho(t, first)
-	wantEcho(t, at(t, replica(t, server, keyed(sessionKey)), first))
+	first.MustEcho(t)
+	at(t, replica(t, server, keyed(sessionKey)), first).MustEcho(t)
 }
 
 // Without its key, or with other credentials, a session id is unknown.
@@ -131,7 +124,7 @@ func TestSessionOfAnotherKey(t *testing.T) {
 	if srv.Attempts(testkit.Echo) != 0 {
 		t.Error("a call reached the server")
 	}
-	wantEcho(t, client)
+	client.MustEcho(t)
 }
 
 // The id of an ended session stays invalid.
@@ -171,5 +164,5 @@ func TestOverlongTicket(t *testing.T) {
 	if client.Session == "" || len(client.Session) > 100 {
 		t.Fatalf("got a session id of %d characters", len(client.Session))
 	}
-	wantEcho(t, client)
+	client.MustEcho(t)
 }

@@ -80,13 +80,13 @@ func TestLongSessionAtAnotherReplica(t *testing.T) {
 	srv, url := testkit.NewServer(t), service.Redis(t)
 	server := "url: '" + srv.URL() + "'"
 	first, name := longClient(t, replicaWith(t, server, url), nil)
-	wantEcho(t, first)
+	first.MustEcho(t)
 	srv.ForgetSessions()
 	other := replicaWith(t, server, url)
 	for range 2 {
-		wantEcho(t, at(t, other, first))
+		at(t, other, first).MustEcho(t)
 	}
-	wantEcho(t, first)
+	first.MustEcho(t)
 	if srv.Executions(testkit.Echo) != 4 {
 		t.Errorf("got %d calls", srv.Executions(testkit.Echo))
 	}
@@ -109,12 +109,12 @@ func TestLongSessionIsKeptWhileItIsUsed(t *testing.T) {
 		t.Errorf("got a TTL of %s", left())
 	}
 	r.Expire(t.Context(), key, time.Hour)
-	wantEcho(t, first)
+	first.MustEcho(t)
 	second := at(t, replicaWith(t, server, url), first)
 	if left() > time.Hour {
 		t.Errorf("after a call within the minute: got a TTL of %s", left())
 	}
-	wantEcho(t, second)
+	second.MustEcho(t)
 	testkit.Eventually(t, "Redis keeps it for a day again", func() bool { return left() > 23*time.Hour })
 }
 
@@ -155,7 +155,7 @@ func TestLongSessionLostInRedis(t *testing.T) {
 			}
 			lose(t, r, key, another)
 			wantLost(t, at(t, replicaWith(t, server, url), first))
-			wantEcho(t, first)
+			first.MustEcho(t)
 			if srv.Attempts(testkit.Echo) != 1 {
 				t.Error("a call of a lost session reached the server")
 			}
@@ -190,13 +190,13 @@ func TestLongSessionWithoutRedis(t *testing.T) {
 	own, other := replicaWith(t, server, db.URL), replicaWith(t, server, db.URL)
 	shared, _ := longClient(t, own, nil)
 	db.Stop()
-	wantEcho(t, shared)
+	shared.MustEcho(t)
 	wantLost(t, at(t, other, shared))
 	local, _ := longClient(t, own, nil)
 	if len(local.Session) > 100 {
 		t.Errorf("got a session id of %d characters", len(local.Session))
 	}
-	wantEcho(t, local)
+	local.MustEcho(t)
 	wantLost(t, at(t, other, local))
 	if a, err := shared.Delete(t.Context()); err != nil || a.Status >= http.StatusMultipleChoices {
 		t.Errorf("got %+v, %v", a, err)
@@ -212,14 +212,14 @@ func TestLongSessionsLeaveRedisAlone(t *testing.T) {
 	const patience, clients = 100 * time.Millisecond, 20
 	g, log := gatewaytest.NewReaching(t, gateway.Reach{Dial: testkit.Dial, Redis: patience},
 		keyed(sessionKey)+"redis: "+db.URL+"\nservers: {farm: {"+server+"}}\n")
-	url := testkit.Serve(t, g) + farm
+	url := testkit.Serve(t, g) + gatewaytest.Path
 	db.Pause(t)
 	defer db.Resume(t)
 	began := time.Now()
 	for range clients {
 		wantLost(t, at(t, url, shared))
 		own, _ := longClient(t, url, nil)
-		wantEcho(t, own)
+		own.MustEcho(t)
 	}
 	const tripsAfter, restsFor = 3, time.Second
 	if asked, most := g.Limits().RedisFailures, tripsAfter+int64(time.Since(began)/restsFor); asked > most {

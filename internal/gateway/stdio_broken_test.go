@@ -20,14 +20,14 @@ func TestStdioTellsOfABrokenAnswer(t *testing.T) {
 	} {
 		srv := testkit.NewServer(t)
 		g, _ := gatewaytest.New(t, "servers: {farm: {url: '"+srv.URL()+"', trust_annotations: true}}")
-		h := startHost(t, g)
-		h.initialize()
+		h := gatewaytest.StartHost(t, g)
+		h.Initialize()
 		tool, _, _ := strings.Cut(strings.TrimPrefix(call, `"`), `"`)
 		srv.Next(tool, faults.Large(testkit.JSON, 1<<20, faults.Broken))
-		h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":` + call + `}}`)
-		m := h.next()
+		h.Send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":` + call + `}}`)
+		m := h.Next()
 		if m.Error == nil {
-			t.Fatalf("%s: got %s", tool, m.outcome())
+			t.Fatalf("%s: got %s", tool, m.Outcome())
 		}
 		var e recourse.Error
 		if err := json.Unmarshal(m.Error.Data, &e); err != nil {

@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -13,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -23,152 +21,17 @@ import (
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
-const farm = "/farm/mcp"
-
-// A host is a client of a gateway over stdio.
-type host struct {
-	tb    testing.TB
-	in    *io.PipeWriter
-	lines chan string
-	done  chan error
-}
-
-// startHost serves a new host until the test ends.
-func startHost(tb testing.TB, g *gateway.Gateway) *host {
-	tb.Helper()
-	fromHost, in := io.Pipe()
-	out, toHost := io.Pipe()
-	h := &host{tb: tb, in: in, lines: make(chan string, 100), done: make(chan error, 1)}
-	go func() {
-		err := g.ServeStdio(context.Background(), farm, fromHost, toHost)
-		_ = toHost.Close()
-		h.done <- err
-	}()
-	go func() {
-		defer close(h.lines)
-		reader := bufio.NewReader(out)
-		for {
-			text, err := reader.ReadString('\n')
-			if err != nil {
-				return
-			}
-			h.lines <- text
-		}
-	}()
-	tb.Cleanup(func() { h.close() })
-	return h
-}
-
-// close ends the host's side, and returns the result of ServeStdio.
-func (h *host) close() error {
-	_ = h.in.Close()
-	err, ok := <-h.done
-	if ok {
-		close(h.done)
-	}
-	return err
-}
-
-func (h *host) send(lines ...string) {
-	h.tb.Helper()
-	for _, text := range lines {
-		if _, err := io.WriteString(h.in, text+"\n"); err != nil {
-			h.tb.Fatal(err)
-		}
-	}
-}
-
-// A said is a message to the host.
-type said struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
-	Result *struct {
-		IsError bool `json:"isError"`
-		Content []struct {
-			Text string `json:"text"`
-		} `json:"content"`
-	} `json:"result"`
-	Error *struct {
-		Code    int             `json:"code"`
-		Message string          `json:"message"`
-		Data    json.RawMessage `json:"data"`
-	} `json:"error"`
-}
-
-// next returns the next message.
-func (h *host) next() said {
-	h.tb.Helper()
-	select {
-	case text, ok := <-h.lines:
-		if !ok {
-			h.tb.Fatal("the output has ended")
-		}
-		var m said
-		if err := json.Unmarshal([]byte(text), &m); err != nil {
-			h.tb.Fatalf("got line %q, want a message", text)
-		}
-		return m
-	case <-time.After(20 * time.Second):
-		h.tb.Fatal("the gateway wrote nothing")
-	}
-	return said{}
-}
-
-// outcome describes a message in a few words.
-func (m *said) outcome() string {
-	id := string(m.ID)
-	switch {
-	case m.Method != "":
-		return "method " + m.Method
-	case m.Error != nil:
-		return fmt.Sprintf("%s error %d", id, m.Error.Code)
-	case m.Result != nil && m.Result.IsError:
-		return id + " failed"
-	case m.Result != nil && len(m.Result.Content) > 0:
-		return id + " " + m.Result.Content[0].Text
-	default:
-		return id + " result"
-	}
-}
-
-const (
-	hello = `{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25",` +
-		`"capabilities":{},"clientInfo":{"name":"host","version":"1"}}}`
-	ready = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
-)
-
-func echo(id, message string) string {
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"echo","arguments":{"message":%q}}}`, id, message)
-}
-
-// initialize opens a session.
-func (h *host) initialize() {
-	h.tb.Helper()
-	h.send(hello, ready)
-	m := h.next()
-	if got := m.outcome(); got != `"init" result` {
-		h.tb.Fatal(got)
-	}
-}
-
-func farmGateway(tb testing.TB, srv *testkit.Server, top ...string) (*gateway.Gateway, *gatewaytest.Log) {
-	tb.Helper()
-	yaml := strings.Join(top, "\n") + "\nservers:\n  farm:\n    url: " + srv.URL() + "\n    timeout: 10s\n"
-	return gatewaytest.New(tb, yaml)
-}
-
 func TestStdioAnswersEveryLine(t *testing.T) {
 	t.Parallel()
 	large := `{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"echo","arguments":{"message":"` +
 		strings.Repeat("x", 300<<10) + `"}}}`
 	tests := map[string]struct{ line, want string }{
-		"a call":                   {echo("7", "hi"), "7 hi"},
-		"an id that is text":       {echo(`"a b"`, "hi"), `"a b" hi`},
-		"windows line end":         {echo("7", "hi") + "\r", "7 hi"},
+		"a call":                   {gatewaytest.EchoLine("7", "hi"), "7 hi"},
+		"an id that is text":       {gatewaytest.EchoLine(`"a b"`, "hi"), `"a b" hi`},
+		"windows line end":         {gatewaytest.EchoLine("7", "hi") + "\r", "7 hi"},
 		"malformed":                {`{"jsonrpc":"2.0","id":1,`, " error -32700"},
 		"plain text":               {"Hello, server!", " error -32700"},
-		"a batch":                  {"[" + echo("7", "hi") + "]", " error -32600"},
+		"a batch":                  {"[" + gatewaytest.EchoLine("7", "hi") + "]", " error -32600"},
 		"a name twice":             {`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, " error -32600"},
 		"too large":                {large, "8 error -32600"},
 		"too large, without an id": {strings.Repeat("x", 1<<20), " error -32600"},
@@ -186,19 +49,19 @@ func TestStdioAnswersEveryLine(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g, _ := farmGateway(t, testkit.NewServer(t), "max_request: 256KiB")
-			h := startHost(t, g)
-			h.initialize()
-			h.send("", "  ", test.line)
-			m := h.next()
-			if got := m.outcome(); got != test.want {
+			g, _ := gatewaytest.Before(t, testkit.NewServer(t), "max_request: 256KiB")
+			h := gatewaytest.StartHost(t, g)
+			h.Initialize()
+			h.Send("", "  ", test.line)
+			m := h.Next()
+			if got := m.Outcome(); got != test.want {
 				t.Errorf("got %q, want %q (%+v)", got, test.want, m.Error)
 			}
-			h.send(echo("9", "still there"))
-			if m = h.next(); m.outcome() != "9 still there" {
-				t.Errorf("the next call: got %s", m.outcome())
+			h.Send(gatewaytest.EchoLine("9", "still there"))
+			if m = h.Next(); m.Outcome() != "9 still there" {
+				t.Errorf("the next call: got %s", m.Outcome())
 			}
-			if err := h.close(); err != nil {
+			if err := h.Close(); err != nil {
 				t.Error(err)
 			}
 		})
@@ -208,30 +71,30 @@ func TestStdioAnswersEveryLine(t *testing.T) {
 // When the host closes its end, all calls under way are answered, and so is a last line without a line end.
 func TestStdioFinishesWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
-	g, _ := farmGateway(t, testkit.NewServer(t))
+	g, _ := gatewaytest.Before(t, testkit.NewServer(t))
 	var in bytes.Buffer
-	fmt.Fprintln(&in, hello)
-	fmt.Fprintln(&in, ready)
+	fmt.Fprintln(&in, gatewaytest.Hello)
+	fmt.Fprintln(&in, gatewaytest.Ready)
 	want := map[string]bool{`"init" result`: true}
 	for i := range 50 {
 		end := "\n"
 		if i == 49 {
 			end = ""
 		}
-		fmt.Fprint(&in, echo(strconv.Itoa(i), "m"+strconv.Itoa(i)), end)
+		fmt.Fprint(&in, gatewaytest.EchoLine(strconv.Itoa(i), "m"+strconv.Itoa(i)), end)
 		want[fmt.Sprintf("%d m%d", i, i)] = true
 	}
 	var out bytes.Buffer
-	if err := g.ServeStdio(t.Context(), farm, &in, &out); err != nil {
+	if err := g.ServeStdio(t.Context(), gatewaytest.Path, &in, &out); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]bool{}
 	for text := range strings.Lines(out.String()) {
-		var m said
+		var m gatewaytest.Said
 		if err := json.Unmarshal([]byte(text), &m); err != nil {
 			t.Fatalf("got line %q, want a message", text)
 		}
-		got[m.outcome()] = true
+		got[m.Outcome()] = true
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("answers (-want +got):\n%s", diff)
@@ -242,14 +105,14 @@ func TestStdioFinishesWhatIsUnderWay(t *testing.T) {
 func TestStdioSurvivesALostSession(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	g, _ := farmGateway(t, srv)
-	h := startHost(t, g)
-	h.initialize()
+	g, _ := gatewaytest.Before(t, srv)
+	h := gatewaytest.StartHost(t, g)
+	h.Initialize()
 	for id := range 3 {
 		srv.ForgetSessions()
-		h.send(echo(strconv.Itoa(id), "here"))
-		if m := h.next(); m.outcome() != fmt.Sprintf("%d here", id) {
-			t.Fatal(m.outcome())
+		h.Send(gatewaytest.EchoLine(strconv.Itoa(id), "here"))
+		if m := h.Next(); m.Outcome() != fmt.Sprintf("%d here", id) {
+			t.Fatal(m.Outcome())
 		}
 	}
 }
@@ -258,18 +121,18 @@ func TestStdioSurvivesALostSession(t *testing.T) {
 func TestStdioOpensItsSessionAgain(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	g, _ := farmGateway(t, srv)
-	h := startHost(t, g)
-	h.initialize()
+	g, _ := gatewaytest.Before(t, srv)
+	h := gatewaytest.StartHost(t, g)
+	h.Initialize()
 	if err := srv.Await(t.Context(), func() bool { return srv.Streams() == 1 }); err != nil {
 		t.Fatal(err)
 	}
-	gateway.ForgetSessions(g, farm)
-	h.send(echo("1", "a"), echo("2", "b"))
+	gateway.ForgetSessions(g, gatewaytest.Path)
+	h.Send(gatewaytest.EchoLine("1", "a"), gatewaytest.EchoLine("2", "b"))
 	got := map[string]bool{}
 	for range 2 {
-		m := h.next()
-		got[m.outcome()] = true
+		m := h.Next()
+		got[m.Outcome()] = true
 	}
 	if diff := cmp.Diff(map[string]bool{"1 a": true, "2 b": true}, got); diff != "" {
 		t.Errorf("answers (-want +got):\n%s", diff)
@@ -283,16 +146,16 @@ func TestStdioOpensItsSessionAgain(t *testing.T) {
 func TestStdioPassesNotificationsOn(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	g, _ := farmGateway(t, srv)
-	h := startHost(t, g)
-	h.initialize()
+	g, _ := gatewaytest.Before(t, srv)
+	h := gatewaytest.StartHost(t, g)
+	h.Initialize()
 	for range 2 {
 		if err := srv.Await(t.Context(), func() bool { return srv.Streams() == 1 }); err != nil {
 			t.Fatal(err)
 		}
 		srv.Notify(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
-		if m := h.next(); m.Method != "notifications/tools/list_changed" {
-			t.Fatal(m.outcome())
+		if m := h.Next(); m.Method != "notifications/tools/list_changed" {
+			t.Fatal(m.Outcome())
 		}
 		if err := srv.Restart(); err != nil {
 			t.Fatal(err)
@@ -306,13 +169,13 @@ func TestStdioMirrorsArguments(t *testing.T) {
 	tool := testkit.Tool{Name: "query", Definition: `{"name":"query","inputSchema":{"type":"object","properties":{
 		"region":{"type":"string","x-mcp-header":"Region"}}}}`}
 	srv := testkit.NewServer(t, testkit.WithTools(tool), testkit.WithEra(testkit.Modern))
-	g, _ := farmGateway(t, srv)
-	h := startHost(t, g)
+	g, _ := gatewaytest.Before(t, srv)
+	h := gatewaytest.StartHost(t, g)
 	for arguments, want := range map[string][]string{`{"region":"münchen"}`: {"=?base64?bcO8bmNoZW4=?="}, `{}`: nil} {
-		h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"query","arguments":` + arguments +
+		h.Send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"query","arguments":` + arguments +
 			`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
-		if answer := h.next(); answer.outcome() != "1 ok" {
-			t.Errorf("%s: got %s", arguments, answer.outcome())
+		if answer := h.Next(); answer.Outcome() != "1 ok" {
+			t.Errorf("%s: got %s", arguments, answer.Outcome())
 		}
 		calls := srv.Calls("query")
 		if got := calls[len(calls)-1].Header["Mcp-Param-Region"]; !slices.Equal(got, want) {
@@ -329,24 +192,24 @@ func TestStdioCancels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			g, _ := farmGateway(t, srv)
-			h := startHost(t, g)
+			g, _ := gatewaytest.Before(t, srv)
+			h := gatewaytest.StartHost(t, g)
 			if extra == "" {
-				h.initialize()
+				h.Initialize()
 			}
-			h.send(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"progress","arguments":{"count":1000,"gapMs":100}` +
+			h.Send(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"progress","arguments":{"count":1000,"gapMs":100}` +
 				extra + `}}`)
 			if err := srv.Await(t.Context(), func() bool { return srv.Attempts("progress") == 1 }); err != nil {
 				t.Fatal(err)
 			}
-			h.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}`)
+			h.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}`)
 			if err := srv.Await(t.Context(), func() bool { return srv.InFlight() == 0 || srv.Messages("notifications/cancelled") > 0 }); err != nil {
 				t.Fatal(err)
 			}
-			if err := h.close(); err != nil {
+			if err := h.Close(); err != nil {
 				t.Fatal(err)
 			}
-			for text := range h.lines {
+			for text := range h.Lines {
 				if strings.Contains(text, `"id":5`) {
 					t.Errorf("got an answer to the cancelled call: %s", text)
 				}
@@ -359,13 +222,13 @@ func TestStdioCancels(t *testing.T) {
 func TestStdioEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	g, _ := farmGateway(t, srv)
+	g, _ := gatewaytest.Before(t, srv)
 	ctx, cancel := context.WithCancel(t.Context())
 	in, host := io.Pipe()
 	defer host.Close()
 	done := make(chan error, 1)
-	go func() { done <- g.ServeStdio(ctx, farm, in, io.Discard) }()
-	if _, err := io.WriteString(host, hello+"\n"+ready+"\n"+
+	go func() { done <- g.ServeStdio(ctx, gatewaytest.Path, in, io.Discard) }()
+	if _, err := io.WriteString(host, gatewaytest.Hello+"\n"+gatewaytest.Ready+"\n"+
 		`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"progress","arguments":{"count":1000,"gapMs":100}}}`+"\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -385,12 +248,12 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 // ServeStdio returns when it cannot write.
 func TestStdioEndsWhenItsOutputIsBroken(t *testing.T) {
 	t.Parallel()
-	g, _ := farmGateway(t, testkit.NewServer(t))
+	g, _ := gatewaytest.Before(t, testkit.NewServer(t))
 	in, host := io.Pipe()
 	defer host.Close()
 	done := make(chan error, 1)
-	go func() { done <- g.ServeStdio(t.Context(), farm, in, brokenPipe{}) }()
-	if _, err := io.WriteString(host, hello+"\n"); err != nil {
+	go func() { done <- g.ServeStdio(t.Context(), gatewaytest.Path, in, brokenPipe{}) }()
+	if _, err := io.WriteString(host, gatewaytest.Hello+"\n"); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-done; !errors.Is(err, io.ErrClosedPipe) {
@@ -400,7 +263,7 @@ func TestStdioEndsWhenItsOutputIsBroken(t *testing.T) {
 
 func TestStdioNeedsAServer(t *testing.T) {
 	t.Parallel()
-	g, _ := farmGateway(t, testkit.NewServer(t))
+	g, _ := gatewaytest.Before(t, testkit.NewServer(t))
 	if err := g.ServeStdio(t.Context(), "/nope", strings.NewReader(""), io.Discard); err == nil {
 		t.Error("no error")
 	}
@@ -413,7 +276,7 @@ func TestStdioBoundsItsCalls(t *testing.T) {
 	const most = 256
 	release := make(chan struct{})
 	url := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var m said
+		var m gatewaytest.Said
 		switch err := json.NewDecoder(r.Body).Decode(&m); {
 		case err != nil || m.ID == nil:
 			w.WriteHeader(http.StatusAccepted)
@@ -425,15 +288,15 @@ func TestStdioBoundsItsCalls(t *testing.T) {
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"echo"}],"content":[]}}`, m.ID)
 	}))
 	g, log := gatewaytest.New(t, "servers:\n  farm:\n    url: "+url+"/mcp\n")
-	h := startHost(t, g)
-	h.initialize()
+	h := gatewaytest.StartHost(t, g)
+	h.Initialize()
 	for id := range most + 1 {
-		h.send(echo(strconv.Itoa(id), "m"))
+		h.Send(gatewaytest.EchoLine(strconv.Itoa(id), "m"))
 	}
-	refused := h.next()
+	refused := h.Next()
 	close(release)
 	if string(refused.ID) != strconv.Itoa(most) || refused.Result == nil || !refused.Result.IsError {
-		t.Fatalf("got %s", refused.outcome())
+		t.Fatalf("got %s", refused.Outcome())
 	}
 	if text := refused.Result.Content[0].Text; !strings.HasPrefix(text, "[unavailable] 256 calls of this host are under way") {
 		t.Errorf("got %q", text)
@@ -442,8 +305,8 @@ func TestStdioBoundsItsCalls(t *testing.T) {
 		log.Await(t, want)
 	}
 	for range most {
-		if m := h.next(); m.Result == nil {
-			t.Errorf("got %s", m.outcome())
+		if m := h.Next(); m.Result == nil {
+			t.Errorf("got %s", m.Outcome())
 		}
 	}
 }
@@ -455,20 +318,20 @@ func TestStdioAnswersDespiteFaults(t *testing.T) {
 		testkit.Virtual(t, fault.Name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
 			g, _ := gatewaytest.New(t, "servers:\n  farm:\n    url: "+srv.URL()+"\n    timeout: 1s\n    max_timeout: 4s\n    tools: {echo: {read_only: true}}\n")
-			h := startHost(t, g)
-			h.initialize()
+			h := gatewaytest.StartHost(t, g)
+			h.Initialize()
 			srv.Next(testkit.OrderCreate, fault)
-			h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"order_create","arguments":{"reference":"A","amount":1}}}`)
-			m := h.next()
+			h.Send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"order_create","arguments":{"reference":"A","amount":1}}}`)
+			m := h.Next()
 			for m.Method != "" {
-				m = h.next()
+				m = h.Next()
 			}
 			if string(m.ID) != "1" || m.Result == nil && m.Error == nil {
-				t.Errorf("got %s", m.outcome())
+				t.Errorf("got %s", m.Outcome())
 			}
-			h.send(echo("2", "still there"))
-			if m = h.next(); m.outcome() != "2 still there" {
-				t.Errorf("the next call: got %s", m.outcome())
+			h.Send(gatewaytest.EchoLine("2", "still there"))
+			if m = h.Next(); m.Outcome() != "2 still there" {
+				t.Errorf("the next call: got %s", m.Outcome())
 			}
 		})
 	}

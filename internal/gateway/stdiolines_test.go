@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -24,13 +25,13 @@ func writesOneLine(t *testing.T, sizes ...int) {
 	t.Helper()
 	for _, size := range sizes {
 		srv := testkit.NewServer(t)
-		g, _ := farmGateway(t, srv, "max_request: 10MiB")
-		h := startHost(t, g)
-		h.initialize()
+		g, _ := gatewaytest.Before(t, srv, "max_request: 10MiB")
+		h := gatewaytest.StartHost(t, g)
+		h.Initialize()
 		want := strings.Repeat("a", size)
-		h.send(echo("1", want))
-		if m := h.next(); m.outcome() != "1 "+want {
-			t.Errorf("answer of %d bytes: got %.300s", size, m.outcome())
+		h.Send(gatewaytest.EchoLine("1", want))
+		if m := h.Next(); m.Outcome() != "1 "+want {
+			t.Errorf("answer of %d bytes: got %.300s", size, m.Outcome())
 		}
 	}
 }

@@ -102,16 +102,16 @@ func fromHost(t *testing.T, entry ...string) passage {
 	t.Helper()
 	srv := testkit.NewServer(t)
 	g, _ := gatewaytest.New(t, fmt.Sprintf("servers:\n  farm:\n    url: %s\n    %s\n", srv.URL(), strings.Join(entry, "\n    ")))
-	h := startHost(t, g)
-	h.initialize()
+	h := gatewaytest.StartHost(t, g)
+	h.Initialize()
 	return func(t *rapid.T, f contracttest.Marked) string {
 		if f.Status == http.StatusTooManyRequests {
 			return f.Body // calls are held back from then on
 		}
 		srv.Next(testkit.GetField, faultOf(f))
-		h.send(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"get_field","arguments":` + fieldArguments + `}}`)
-		for line := range h.lines {
-			var m said
+		h.Send(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"get_field","arguments":` + fieldArguments + `}}`)
+		for line := range h.Lines {
+			var m gatewaytest.Said
 			if err := json.Unmarshal([]byte(line), &m); err != nil {
 				t.Fatal(err)
 			}

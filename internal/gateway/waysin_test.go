@@ -134,20 +134,20 @@ func TestRequestsWithoutAnID(t *testing.T) {
 func TestRequestsWithoutAnIDOverStdio(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	g, _ := farmGateway(t, srv)
-	h := startHost(t, g)
-	h.initialize()
+	g, _ := gatewaytest.Before(t, srv)
+	h := gatewaytest.StartHost(t, g)
+	h.Initialize()
 	for method, params := range requestMethods {
-		h.send(`{"jsonrpc":"2.0","method":"` + method + `","params":` + params + `}`)
-		if m := h.next(); m.outcome() != " error -32600" {
-			t.Errorf("%s: got %s", method, m.outcome())
+		h.Send(`{"jsonrpc":"2.0","method":"` + method + `","params":` + params + `}`)
+		if m := h.Next(); m.Outcome() != " error -32600" {
+			t.Errorf("%s: got %s", method, m.Outcome())
 		}
 		if n := srv.Messages(method); n > 0 && method != "initialize" && method != "tools/list" && method != "server/discover" {
 			t.Errorf("%s: the server got %d", method, n)
 		}
 	}
-	h.send(echo("9", "still there"))
-	if m := h.next(); m.outcome() != "9 still there" {
-		t.Errorf("got %s", m.outcome())
+	h.Send(gatewaytest.EchoLine("9", "still there"))
+	if m := h.Next(); m.Outcome() != "9 still there" {
+		t.Errorf("got %s", m.Outcome())
 	}
 }

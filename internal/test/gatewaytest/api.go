@@ -111,5 +111,5 @@ func StartAPI(tb testing.TB, p *Provider, description string, keys ...string) *F
 	}
 	yaml := fmt.Sprintf("servers:\n  farm:\n    openapi: %q\n    base_url: %q\n    %s\n", file, p.URL+"/v1", strings.Join(keys, "\n    "))
 	g, log := NewReaching(tb, gateway.Reach{Pause: 1}, yaml)
-	return &Front{Open(tb, g, true) + "/farm/mcp", g, log}
+	return &Front{Open(tb, g, true) + Path, g, log}
 }

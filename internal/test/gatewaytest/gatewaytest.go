@@ -56,7 +56,7 @@ func Start(tb testing.TB, serverURL string, entry ...string) *Front {
 		lines, reach = append(lines, "url: "+serverURL), gateway.Reach{}
 	}
 	g, log := NewReaching(tb, reach, "servers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
-	return &Front{Open(tb, g, testkit.IsInMemory(serverURL)) + "/farm/mcp", g, log}
+	return &Front{Open(tb, g, testkit.IsInMemory(serverURL)) + Path, g, log}
 }
 
 // StartProgram is [Start] with a program as server.

@@ -136,6 +136,14 @@ func (c *Client) MustCall(tb testing.TB, tool, arguments string) *Answer {
 	return a
 }
 
+// MustEcho calls a tool that reads, and fails the test unless that succeeds.
+func (c *Client) MustEcho(tb testing.TB) {
+	tb.Helper()
+	if a := c.MustCall(tb, Echo, `{"message":"m"}`); !a.Succeeded() {
+		tb.Errorf("got HTTP %d %s", a.Status, a.Body)
+	}
+}
+
 // OpenCall calls a tool and returns the answer's events one by one, including those that a server sends
 // before it answers.
 func (c *Client) OpenCall(ctx context.Context, tool, arguments string) (*Stream, error) {

@@ -1,4 +1,4 @@
-package gateway_test
+package account_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/sdk"
 )
@@ -72,24 +73,24 @@ func TestHostShowsTheLink(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	f := startWithAccounts(t, srv, "api_key", "")
-	h := startHost(t, f.gateway)
-	h.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":` + showsLinks + `,"clientInfo":{"name":"host","version":"1"}}}`)
-	h.next()
-	h.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	h := gatewaytest.StartHost(t, f.gateway)
+	h.Send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":` + showsLinks + `,"clientInfo":{"name":"host","version":"1"}}}`)
+	h.Next()
+	h.Send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	call := `"method":"tools/call","params":{"name":"echo","arguments":{"message":"m"}}}`
-	h.send(`{"jsonrpc":"2.0","id":2,` + call)
-	m := h.next()
+	h.Send(`{"jsonrpc":"2.0","id":2,` + call)
+	m := h.Next()
 	var data shownLinks
 	if m.Error == nil || m.Error.Code != -32042 || json.Unmarshal(m.Error.Data, &data) != nil || len(data.Elicitations) != 1 {
 		t.Fatalf("got %+v", m)
 	}
 	_, path, _ := strings.Cut(data.Elicitations[0].URL, "/connect/")
 	enterKey(t, f.url+"/connect/"+path) // a host's link has no address, since the gateway does not know its own
-	if m = h.next(); m.Method != "notifications/elicitation/complete" || !strings.Contains(string(m.Params), data.Elicitations[0].ElicitationID) {
+	if m = h.Next(); m.Method != "notifications/elicitation/complete" || !strings.Contains(string(m.Params), data.Elicitations[0].ElicitationID) {
 		t.Fatalf("got %+v", m)
 	}
-	h.send(`{"jsonrpc":"2.0","id":3,` + call)
-	if m = h.next(); m.outcome() != "3 m" {
+	h.Send(`{"jsonrpc":"2.0","id":3,` + call)
+	if m = h.Next(); m.Outcome() != "3 m" {
 		t.Errorf("got %+v", m)
 	}
 }

@@ -1,4 +1,4 @@
-package gateway_test
+package account_test
 
 import (
 	"io"
@@ -14,7 +14,7 @@ func TestLinkOfACallerWithTokens(t *testing.T) {
 	t.Parallel()
 	for _, login := range []string{"", "login: {client_id: recourse}"} {
 		issuer, srv := testkit.NewIssuer(t), testkit.NewServer(t)
-		f := startWithAccounts(t, srv, "api_key", staff(issuer, login), "access: [staff]")
+		f := startWithAccounts(t, srv, "api_key", "access: {staff: {jwt: {issuer: '"+issuer.URL+"', audience: [farm], "+login+"}}}", "access: [staff]")
 		client := testkit.NewClient(t, f.url+"/farm/mcp", testkit.Modern)
 		client.Header = http.Header{"Authorization": {"Bearer " + issuer.Token(t, nil)}}
 		a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)

@@ -1,4 +1,4 @@
-package gateway_test
+package account_test
 
 import (
 	"net/http"

@@ -1,4 +1,4 @@
-package gateway_test
+package account_test
 
 import (
 	"context"
@@ -164,7 +164,7 @@ func (f *accountFront) connectsWithNotice(t *testing.T, client *testkit.Client, 
 	if err != nil || event.Data != want {
 		t.Fatalf("stream: got %s, %v", event.Data, err)
 	}
-	wantEcho(t, client)
+	client.MustEcho(t)
 }
 
 func (f *accountFront) connectsWhileWaiting(t *testing.T, client *testkit.Client, shown shownLink) {

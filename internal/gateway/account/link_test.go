@@ -1,4 +1,4 @@
-package gateway_test
+package account_test
 
 import (
 	"context"
@@ -76,7 +76,7 @@ func TestConnectWithHeaderPair(t *testing.T) {
 			t.Errorf("%v: got %s, %v", step.fields, text, err)
 		}
 	}
-	wantEcho(t, client)
+	client.MustEcho(t)
 	if got := srv.Calls(testkit.Echo)[0].Header.Get("Authorization"); got != "Bearer account-of-ada" {
 		t.Errorf("the server got %q", got)
 	}

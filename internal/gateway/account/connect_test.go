@@ -1,4 +1,4 @@
-package gateway_test
+package account_test
 
 import (
 	"fmt"
@@ -27,6 +27,9 @@ import (
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
+
+// connectionKey encrypts credentials.
+const connectionKey = "the first secret, of forty-two characters."
 
 // An accountFront is a gateway with a server that needs the caller's account at a provider.
 type accountFront struct {
@@ -74,7 +77,7 @@ func startBefore(t *testing.T, server, flow, more string, entry ...string) *acco
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	f.store = s
-	f.manager = connection.NewManager(s.Connections(), seal.New(sessionKey), nil, slog.New(slog.DiscardHandler))
+	f.manager = connection.NewManager(s.Connections(), seal.New(connectionKey), nil, slog.New(slog.DiscardHandler))
 	t.Cleanup(f.manager.Close)
 	f.provider = &connection.Provider{Name: "deere", Title: "John Deere", TokenURL: tokens, ClientID: "recourse", ClientSecret: "hunter2"}
 	g, log := gatewaytest.NewReaching(t, gateway.Reach{Dial: testkit.Dial, Connections: f.manager}, fmt.Sprintf(`
@@ -85,7 +88,7 @@ providers:
 servers:
   farm: {%[4]s, connection: deere, %[5]s}
 %[6]s
-`, sessionKey, flow, tokens, server, strings.Join(entry, ", "), more))
+`, connectionKey, flow, tokens, server, strings.Join(entry, ", "), more))
 	f.log, f.gateway = log, g
 	f.url = serve(t, g)
 	return f
@@ -143,7 +146,7 @@ func TestConnectFromTheLink(t *testing.T) {
 			if resp.StatusCode != http.StatusOK {
 				t.Fatalf("the page: got HTTP %d", resp.StatusCode)
 			}
-			wantEcho(t, client)
+			client.MustEcho(t)
 			if got := srv.Calls(testkit.Echo)[0].Header.Get("Authorization"); got != "Bearer deere-key-1" {
 				t.Errorf("the server got %q", got)
 			}
@@ -274,7 +277,7 @@ func TestAccountsOfCallers(t *testing.T) {
 		}
 	}
 	for name, client := range sessions {
-		wantEcho(t, client)
+		client.MustEcho(t)
 		calls := srv.Calls(testkit.Echo)
 		if got := calls[len(calls)-1].Header.Get("Authorization"); got != "Bearer account-of-"+name {
 			t.Errorf("from %s the server got %q", name, got)

@@ -1,7 +1,8 @@
-package gateway_test
+package account_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -11,12 +12,16 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
 // If a tool's result says that the provider refuses the account, the gateway renews the credential, and repeats the call if that is
 // safe. If the provider refuses to renew it, the failure has the link to connect the account again.
 func TestToolRefusesTheAccount(t *testing.T) {
 	t.Parallel()
+	fieldError := func(code, members string) testkit.Fault {
+		return faults.ToolError("", fmt.Sprintf(`{"error":true,"code":%q,"message":"It failed.","retryable":false%s}`, code, members))
+	}
 	expired := fieldError("TOKEN_EXPIRED", `,"provider":"John Deere"`)
 	tests := []struct {
 		name    string

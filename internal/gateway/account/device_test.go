@@ -1,4 +1,4 @@
-package gateway_test
+package account_test
 
 import (
 	"net/http"
@@ -64,7 +64,7 @@ func TestConnectByCode(t *testing.T) {
 			if err := f.manager.Await(t.Context(), f.provider, "anybody", 0, nil); err != nil {
 				t.Fatal(err)
 			}
-			wantEcho(t, client)
+			client.MustEcho(t)
 			if log := f.log.String(); strings.Contains(log, "device-secret") || strings.Contains(log, "fresh-1") {
 				t.Errorf("the log shows a secret: %s", log)
 			}
