@@ -31,7 +31,7 @@ func BenchmarkWrap(b *testing.B) {
 			}
 			done := make(chan error, 1)
 			go func() {
-				done <- g.ServeStdio(context.Background(), farm, fromHost, toHost)
+				done <- g.ServeStdio(context.Background(), gatewaytest.Path, fromHost, toHost)
 			}()
 			lines := bufio.NewReaderSize(out, 64<<10)
 			ask := func(text string) string {
