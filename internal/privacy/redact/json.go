@@ -64,6 +64,21 @@ var plain = map[string]bool{"url": true, "requestedSchema": true, "modelPreferen
 // keyPart are the members of a JSON Web Key that are secret (RFC 7518, section 6).
 var keyPart = map[string]bool{"d": true, "p": true, "q": true, "dp": true, "dq": true, "qi": true, "k": true}
 
+// The members of a JSON Schema that describes a value, and what its type may be.
+var (
+	schemaTypes = setOf("string", "number", "integer", "boolean", "object", "array", "null")
+	schemaWords = setOf("type", "title", "description", "format", "pattern", "minLength", "maxLength", "minimum", "maximum", "nullable",
+		"required", "readOnly", "writeOnly", "items", "properties", "additionalProperties", "deprecated")
+)
+
+func setOf(words ...string) map[string]bool {
+	set := make(map[string]bool, len(words))
+	for _, word := range words {
+		set[word] = true
+	}
+	return set
+}
+
 // A leaf is a string of a JSON text, or a value that is hidden as a whole.
 type leaf struct {
 	start, end int
@@ -85,6 +100,8 @@ type level struct {
 	values  []int  // leaves that are values in such a pair
 	strings []int  // leaves that are elements
 	isKey   bool   // it is a JSON Web Key (RFC 7517)
+	typed   bool   // it may be a JSON Schema,
+	others  bool   // unless it has other members
 	parts   []int  // leaves that would be secret parts of one
 	start   int
 	leaves  int // how many there were before it
@@ -178,6 +195,9 @@ func (r *reader) close(end int) {
 	}
 	r.sequence(l.strings)
 	if top := r.top(); top != nil {
+		if isSchema := l.typed && !l.others; isSchema || end-l.start == len("{}") { // it says what the secret looks like, or nothing
+			top.hide = ""
+		}
 		r.valueEnds(top, l.start, end, l.leaves, "")
 	}
 }
@@ -202,6 +222,8 @@ func (r *reader) text(text string, end int) {
 		l.array = top.array
 	case top.name == "kty":
 		top.isKey = true
+	case top.name == "type":
+		top.typed = schemaTypes[text]
 	case keyPart[top.name]:
 		top.parts = append(top.parts, len(r.leaves))
 	case top.name == "blob" || top.name == "data":
@@ -221,6 +243,7 @@ func (r *reader) text(text string, end int) {
 // memberName adds the name of a member.
 func (r *reader) memberName(top *level, text string, start, end int) {
 	top.name, top.hide = text, r.m.markOf(text)
+	top.others = top.others || !schemaWords[text]
 	if r.m.spoken && (fixed[text] || plain[text]) {
 		top.hide = ""
 	}
@@ -265,7 +288,7 @@ func (r *reader) valueEnds(top *level, start, end, first int, text string) {
 		for i := first; i < len(r.leaves); i++ {
 			r.leaves[i].plain, r.leaves[i].mark, r.leaves[i].array = true, "", 0
 		}
-	case top.hide != "" && (!isString || text != ""):
+	case top.hide != "" && (!isString || !saysNothing(text)):
 		r.cover(first, start, end, top.hide)
 	case isString && text != "" && (secret.Weak(top.name) && random(text) && len(text) >= 16 && !isID(text) ||
 		secret.Number(top.name) && isNumber(top.name, digitsOf(text)) && strings.Trim(text, "0123456789 -") == ""):
@@ -312,6 +335,12 @@ func (m *Masker) markOf(name string) string {
 	}
 }
 
+// takesPassword reports whether a program takes a password directly after its option -p.
+func takesPassword(program string) bool {
+	name := program[strings.LastIndexByte(program, '/')+1:]
+	return strings.HasPrefix(name, "mysql") || strings.HasPrefix(name, "mariadb") || name == "sshpass"
+}
+
 // sequence hides what follows the name or option of a secret in an array.
 func (r *reader) sequence(elements []int) {
 	for i := 0; i+1 < len(elements); i++ {
@@ -319,6 +348,10 @@ func (r *reader) sequence(elements []int) {
 		option := strings.HasPrefix(name, "-")
 		bare := strings.TrimLeft(name, "-")
 		user := (name == "-u" || name == "--user") && strings.Contains(value.text, ":")
+		if attached := strings.TrimPrefix(value.text, "-p"); attached != "" && attached != value.text && takesPassword(r.leaves[elements[0]].text) {
+			value.mark = markCredential
+			continue
+		}
 		switch {
 		case strings.HasPrefix(value.text, "-") || value.text == "" || saysNothing(value.text) || isPlaceholder(value.text):
 		case user, option && secret.Name(bare), name == "-p" && random(value.text),

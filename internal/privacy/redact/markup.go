@@ -17,7 +17,7 @@ func marked(s string) []span {
 	if strings.Contains(s, "</") {
 		elements(s, add)
 	}
-	if strings.ContainsAny(s, "\"'") {
+	if strings.ContainsAny(s, "\"'=:") {
 		members(s, nameWords, valueWords, func(name, value span) { add(s[name.start:name.end], value) })
 		members(s, valueWords, nameWords, func(value, name span) { add(s[name.start:name.end], value) })
 		found = append(found, tuples(s)...)
@@ -42,6 +42,7 @@ func isElementName(c byte) bool { return isWord(c) || c == ':' || c == '.' || c 
 // elements finds XML elements with a text, <name ...>text</.
 func elements(s string, add func(name string, value span)) {
 	const longestName, longestRest = 80, 257
+	var before element
 	for at := 0; ; {
 		i := strings.IndexByte(s[at:], '<')
 		if i < 0 || at+i+1 >= len(s) {
@@ -62,15 +63,40 @@ func elements(s string, add func(name string, value span)) {
 		}
 		size := strings.IndexByte(s[open+1:], '<')
 		if at = open + 1; size > 0 && strings.HasPrefix(s[at+size:], "</") {
-			add(s[start:end], span{at, at + size})
-			if attribute := strings.Index(s[end:open], "name="); attribute >= 0 {
-				if name, ok := quotedAt(s, end+attribute+len("name=")); ok {
-					add(s[name.start:name.end], span{at, at + size})
+			text := span{at, at + size}
+			add(s[start:end], text)
+			for _, attribute := range []string{"name=", "key="} {
+				if i := strings.Index(s[end:open], attribute); i >= 0 {
+					if name, ok := quotedAt(s, end+i+len(attribute)); ok {
+						add(s[name.start:name.end], text)
+					}
 				}
 			}
+			if before.names(s, start-1, s[start:end], text) {
+				add(strings.TrimSpace(s[before.text.start:before.text.end]), text)
+			}
 			at += size
+			before = element{s[start:end], text, at + indexOr(s[at:], ">") + 1}
 		}
 	}
+}
+
+// An element is one with a text, which may name that of the next one: <key>password</key><string>x</string>.
+type element struct {
+	name string
+	text span
+	end  int
+}
+
+// names reports whether the text of e may be the name of that of the element that begins at start.
+func (e element) names(s string, start int, name string, text span) bool {
+	const longest = 60
+	if e.end == 0 || e.end > start || e.text.end-e.text.start > longest || strings.TrimSpace(s[e.end:start]) != "" {
+		return false
+	}
+	value := strings.TrimSpace(s[text.start:text.end])
+	pair := e.name == "key" || e.name == "name"
+	return !strings.ContainsAny(value, " \t\n") && !secret.Name(value) && (pair && name != e.name || isTold(value))
 }
 
 // A name and its value in two members or attributes: name="password" value="x", "key": "token", "value": "x".
@@ -88,7 +114,11 @@ func members(s string, first, second *wordSet, add func(first, second span)) {
 			return at + len(word)
 		}
 		gap := skip(s, one.end, 2, func(c byte) bool { return c == '\\' || isQuote(c) })
-		for limit := skip(s, gap, between, outside("<>{}\n")); gap < limit; gap++ {
+		limit := skip(s, gap, between, outside("<>{}\n"))
+		if limit < len(s) && s[limit] == '\n' { // on the next line
+			limit = skip(s, limit+1, between, outside("<>{}\n"))
+		}
+		for ; gap < limit; gap++ {
 			if isWord(s[gap-1]) {
 				continue
 			}
@@ -96,7 +126,11 @@ func members(s string, first, second *wordSet, add func(first, second span)) {
 			if word == "" {
 				continue
 			}
-			if two, ok := member(s, gap+len(word)); ok && two.end-two.start <= longestMember(second) {
+			two, ok := member(s, gap+len(word))
+			if ok && first == nameWords && !strings.ContainsAny(s[gap:two.start], "=:") { // value 'next' may be a word
+				ok = isTold(s[two.start:two.end])
+			}
+			if ok && two.end-two.start <= longestMember(second) {
 				add(one, two)
 				return two.end + 1
 			}
@@ -117,14 +151,23 @@ func longestMember(w *wordSet) int {
 // member returns the value of a member or attribute whose name ends at a position: ="x", ": "x", \": \"x\".
 func member(s string, at int) (value span, ok bool) {
 	const blanks = 3
+	first := at
 	at = skip(s, at, 1, func(c byte) bool { return c == '\\' })
 	at = skip(s, at, 1, isQuote)
 	at = skip(s, at, blanks, isSpace)
 	if at == len(s) || s[at] != '=' && s[at] != ':' {
+		if at > first && isBlank(s[at-1]) { // the parameter 'password'
+			return quotedAt(s, at)
+		}
 		return span{}, false
 	}
-	at = skip(s, at+1, blanks, isSpace)
-	return quotedAt(s, at)
+	at = skip(s, at+1, blanks, isBlank)
+	if value, ok = quotedAt(s, at); ok {
+		return value, true
+	}
+	value = span{at, at + indexOr(s[at:], " \t\r\n\"'`,;(){}[]<>")}
+	ends := value.end == len(s) || s[value.end] == '\n' || s[value.end] == '\r'
+	return value, value.end > value.start && (ends || s[value.end] == ',' || s[value.end] == ';' || isTold(s[value.start:value.end]))
 }
 
 // quotedAt returns the text in quotes, which may be escaped once, on one line.

@@ -202,10 +202,10 @@ func valueAt(s string, start int, name string, sign byte) (value span, ok bool) 
 	return span{at, end}, true
 }
 
-// behindPrefix returns the position of the quote after a prefix of Python's strings, b'...'.
+// behindPrefix returns the position of the quote after a prefix of a string in Python, b'...', or in SQL, N'...'.
 func behindPrefix(s string, at int) int {
 	const longest = 2
-	if end := skip(s, at, longest, func(c byte) bool { return strings.IndexByte("bruBRU", c) >= 0 }); end < len(s) && isQuote(s[end]) {
+	if end := skip(s, at, longest, func(c byte) bool { return strings.IndexByte("bruBRUNEX", c) >= 0 }); end < len(s) && isQuote(s[end]) {
 		return end
 	}
 	return at

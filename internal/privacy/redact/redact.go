@@ -172,7 +172,7 @@ func (m *Masker) text(s string, layer int) string {
 			return b.remember(string(raw))
 		}
 	}
-	return b.remember(m.settled(b.cut(s), layer, b))
+	return b.remember(m.settled(m.embedded(b.cut(s), layer, b), layer, b))
 }
 
 // isDocument reports whether s may be a JSON object or array as a whole.
@@ -231,6 +231,8 @@ var finders = []finder{
 	{mark: markCredential, find: plainly(marked), near: true},
 	{mark: markCredential, find: plainly(commanded)},
 	{mark: markCredential, find: plainly(written)},
+	{mark: markCredential, find: plainly(writtenNear), near: true},
+	{mark: markCredential, find: plainly(inserted), near: true},
 	{mark: markPersonal, find: foreign(people), on: func(m *Masker) bool { return m.personal }},
 	{mark: markPersonal, find: func(m *Masker, s string, _ *budget) []span { return m.peopleIn(s) }},
 	{mark: markCredential, find: plainly(tokens)},

@@ -10,7 +10,7 @@ import (
 // and of databases, with commas, and with columns of fixed width.
 func tabled(s string) []span {
 	const few = 2
-	for _, sign := range []string{"|", "\t", ",", ";"} {
+	for _, sign := range []string{"|", "│", "┃", "║", "\t", ",", ";"} {
 		if strings.Count(s, sign) < few {
 			continue
 		}
@@ -31,7 +31,7 @@ func table(s, sign string) []span {
 		line := lineAt(s, start)
 		next += len(line) + 1
 		line = strings.TrimRight(line, "\r")
-		if columns == nil && !secret.Any(line) || isRule(line) {
+		if columns == nil && !secret.Any(line) || isRule(line) || strings.Contains(line, `\n`) { // in a view it has several lines
 			continue
 		}
 		cells := strings.Split(line, sign)
@@ -43,11 +43,11 @@ func table(s, sign string) []span {
 		}
 		if columns == nil {
 			ruled := next < len(s) && isRule(strings.TrimRight(lineAt(s, next), "\r"))
-			if columns = heads(cells, ruled || sign != "|"); columns != nil {
+			if columns = heads(cells, ruled || !isBar(sign)); columns != nil {
 				width = len(cells)
 				continue
 			}
-			if sign != "|" {
+			if !isBar(sign) {
 				continue
 			}
 		}
@@ -104,7 +104,13 @@ func heads(cells []string, head bool) []bool {
 	return columns
 }
 
+// isBar reports whether a sign is drawn between cells, so that a name may stand beside its value.
+func isBar(sign string) bool { return sign == "|" || len(sign) > 1 }
+
 // isRule reports whether a line separates the head of a table from its rows.
 func isRule(line string) bool {
+	if strings.Contains(line, "──") || strings.Contains(line, "━━") || strings.Contains(line, "══") {
+		return strings.Trim(line, " ─━═│┃║┌┐└┘├┤┬┴┼╔╗╚╝╠╣╦╩╬╒╕╘╛╞╡╤╧╪╟╢┏┓┗┛┣┫┳┻╋┡┩╇┠┨╭╮╰╯") == ""
+	}
 	return (strings.Contains(line, "--") || strings.Contains(line, "==")) && strings.Trim(line, " |+-:=\t") == ""
 }

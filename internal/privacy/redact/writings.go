@@ -31,15 +31,15 @@ var writings = []writing{
 		`(?:by|as)\s{1,4}(?:password\s{1,4})?['"]([^'"\n]{1,1000})`), nil},
 	{[]string{"assword(", "assword (", "ASSWORD(", "ASSWORD ("}, nil, lazily(`(?i)\bpassword ?\(\s{0,4}['"]([^'"\n]{1,1000})`), nil},
 	{
-		[]string{"->", "→"},
+		[]string{"->", "→", "⇒", "⟶"},
 		pointsAt,
-		lazily(`([A-Za-z][\w.\-]{2,60})["'\]]{0,2}[ \t]{0,4}(?:->|→)[ \t]{0,4}["']?([^\s"',;()]{4,1000})`), func(
+		lazily(`([A-Za-z][\w.\-]{2,60})["'\]]{0,2}[ \t]{0,4}(?:->|[→⇒⟶])[ \t]{0,4}["']?([^\s"',;()]{4,1000})`), func(
 			name, value string,
 		) bool {
 			return namesSecret(name, value) && strings.ContainsAny(value, "0123456789") && !strings.ContainsAny(value, ".:[")
 		},
 	},
-	{[]string{`"kty`, `kty"`}, nil, lazily(`"(?:d|p|q|dp|dq|qi|k)\\?"\s{0,4}:\s{0,4}\\?"([A-Za-z0-9_\-]{20,1000})`), nil},
+	{[]string{"kty"}, nil, lazily(`(?m)(?:^|[\s{,"'(])(?:d|p|q|dp|dq|qi|k)\\?["']?\s{0,4}[:=]\s{0,4}\\?["']?([A-Za-z0-9_\-]{20,1000})`), nil},
 }
 
 func namesSecret(name, value string) bool {
@@ -47,10 +47,15 @@ func namesSecret(name, value string) bool {
 }
 
 // written finds the secrets so written.
-func written(s string) []span {
+func written(s string) []span { return append(writtenAs(s, writings), writtenAs(s, otherWritings)...) }
+
+func writtenNear(s string) []span { return writtenAs(s, nearWritings) }
+
+// writtenAs finds the secrets in one of these writings.
+func writtenAs(s string, list []writing) []span {
 	var found []span
-	for i := range writings {
-		of := &writings[i]
+	for i := range list {
+		of := &list[i]
 		if !holdsOne(s, of.holds) {
 			continue
 		}

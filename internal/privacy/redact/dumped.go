@@ -1,0 +1,115 @@
+package redact
+
+import "strings"
+
+// nearWritings are how programs print what they hold, and how protocols, forms and sentences say a secret: on lines that mention one.
+var nearWritings = []writing{
+	{ // PHP's serialize
+		[]string{"s:"},
+		func(_, behind string) bool { return behind != "" && isDigit(behind[0]) },
+		lazily(`\bs:\d{1,4}:\\?"([^"\\\n]{1,80})\\?";s:\d{1,5}:\\?"([^"\\\n]{1,1000})`), namesSecret,
+	},
+	{ // Erlang, Lisp
+		[]string{`,"`, `, "`, `. "`, `,<<"`, `, <<"`},
+		inBrackets,
+		lazily(`[{(]["']?([A-Za-z_][\w\-]{2,60})["']?\s{0,3}(?:,\s{0,3}(?:<<)?|\s\.\s)"([^"\n]{6,1000})"(?:>>)?\s{0,3}[})]`), toldSecret,
+	},
+	{ // Python
+		[]string{"uth=(", `uth": (`, `uth": [`, `uth":[`, "uth(", "redentials=(", "ogin=("},
+		anywhere,
+		lazily(`(?i)(?:auth|credentials|login)["']?\s{0,3}[:=]?\s{0,3}[\[(]\s{0,3}\\?["'][^"'\n:]{0,80}["']\s{0,3},\s{0,3}` +
+			`\\?["']([^"'\n]{3,1000})["']\s{0,3}[\])]`), toldAlone,
+	},
+	{
+		[]string{" / "},
+		func(before, _ string) bool { return nearBefore(before, "redential", "ogin", "user", "User") },
+		lazily(`(?i)\b(?:credentials?|log-?in|user(?:name)?\s?[/&]\s?pass(?:word)?)\s{0,2}[:=]\s{0,2}\S{1,64}\s{1,2}/\s{1,2}([^\s,;"']{4,200})`),
+		toldAlone,
+	},
+	{
+		[]string{"provided", "given", "supplied", "received", "specified"},
+		func(_, behind string) bool { return strings.Contains(behind[:min(len(behind), len(" was : "))], ":") },
+		lazily(`(?i)\b(?:api[ _-]?key|access[ _-]?key|token|password|passphrase|secret|credential)s? ` +
+			`(?:provided|given|supplied|received|specified)(?: was| is)?\s?:\s?["'` + "`" + `]?([^\s"'` + "`" + `,;()]{5,1000}[^\s"'` + "`" + `,;().])`),
+		toldAlone,
+	},
+	{ // HTML
+		[]string{`type="password`, `type='password`, `type=\"password`},
+		anywhere,
+		lazily(`\btype=\\?["']password\\?["'][^<>]{0,300}?\bvalue=\\?["']([^"'\\<>\n]{1,1000})`), nil,
+	},
+	{
+		[]string{`type="password`, `type='password`, `type=\"password`},
+		anywhere,
+		lazily(`\bvalue=\\?["']([^"'\\<>\n]{1,1000})\\?["'][^<>]{0,300}?\btype=\\?["']password`), nil,
+	},
+	{ // Windows
+		[]string{"setx "},
+		anywhere,
+		lazily(`\bsetx\s{1,4}(?:/m\s{1,4})?"?([A-Za-z_]\w{2,60})"?\s{1,4}"?([^\s"]{1,1000})`), namesSecret,
+	},
+}
+
+// otherWritings are those that name no secret.
+var otherWritings = []writing{
+	{ // a list of arguments
+		[]string{`"-u`, `'-u`, `"--user`, `'--user`},
+		anywhere,
+		lazily(`["'](?:-u|--user)\\?["']\s{0,4},\s{0,4}\\?["']([^"'\\\n:/]{1,64}:[^"'\\\n]{1,1000})`), nil,
+	},
+	{
+		[]string{`"-p`, `'-p`},
+		func(before, _ string) bool { return nearBefore(before, "mysql", "mariadb") },
+		lazily(`["'](?:[\w/.]{0,60}/)?(?:mysql|mariadb)\w{0,20}\\?["'][^\n\[\]]{0,300}?["']-p([^"'\\\n]{3,200})`), nil,
+	},
+	{ // IMAP, SMTP
+		[]string{" LOGIN ", "AUTH "},
+		anywhere,
+		lazily(`\b(?:LOGIN\s"?[^\s"]{1,64}"?\s"?|AUTH\s(?:PLAIN|LOGIN|XOAUTH2|OAUTHBEARER)\s)([^\s"]{4,1000})`), toldAlone,
+	},
+	{ // SQL
+		[]string{"dentified by", "DENTIFIED BY"},
+		anywhere,
+		lazily(`(?i)\b(?:user|role)\s{1,4}\S{1,80}\s{1,4}identified by\s{1,4}([^\s'";,]{4,200})`), toldAlone,
+	},
+	{
+		[]string{"ragma ", "RAGMA "},
+		anywhere,
+		lazily(`(?i)\bpragma\s{1,4}(?:\w{1,40}\.)?(?:hex)?(?:re)?key\s{0,4}=\s{0,4}["']([^"'\n]{1,1000})`), nil,
+	},
+	{
+		[]string{"sqlplus "},
+		anywhere,
+		lazily(`\bsqlplus\s{1,4}(?:[\w\-=]{1,40}\s{1,4}){0,3}["']?[\w$#]{1,64}/([^\s@"'/]{3,200})`), nil,
+	},
+}
+
+// anywhere keeps the search for a pattern to the lines that hold its text.
+func anywhere(_, _ string) bool { return true }
+
+// nearBefore reports whether one of the words stands shortly before.
+func nearBefore(before string, words ...string) bool {
+	const near = 300
+	return holdsOne(before[max(0, len(before)-near):], words)
+}
+
+// inBrackets reports whether what stands before a comma and a quote may be a name after a bracket, as in {password,"x"}.
+func inBrackets(before, _ string) bool {
+	const longest = 64
+	end := len(strings.TrimRight(before, " \"'"))
+	start := end
+	for start > 0 && end-start < longest && (isWord(before[start-1]) || before[start-1] == '-') {
+		start--
+	}
+	head := strings.TrimRight(before[max(0, start-1):start], "\"'")
+	if head == "" && start > 1 {
+		head = before[start-2 : start-1]
+	}
+	return end > start && (head == "{" || head == "(") && nameOf(before[start:end])
+}
+
+// toldSecret is namesSecret where a word may stand in place of the secret.
+func toldSecret(name, value string) bool { return namesSecret(name, value) && isTold(value) }
+
+// toldAlone is for writings without a name.
+func toldAlone(_, value string) bool { return isTold(value) && !isMark(value) && !isPlaceholder(value) }

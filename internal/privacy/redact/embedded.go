@@ -1,0 +1,66 @@
+package redact
+
+import (
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/privacy/secret"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+)
+
+// embedded masks the JSON objects and arrays within a text whose names may be those of secrets. Their structure says more than
+// their spelling does: a list or an object may have such a name, too.
+func (m *Masker) embedded(s string, layer int, b *budget) string {
+	const failures = 8 // of texts that only begin like JSON, which take time
+	if layer >= maxLayers || !strings.Contains(s, `":`) && !strings.Contains(s, `" :`) || !secret.Mentions(s) {
+		return s
+	}
+	inside := *m
+	inside.spoken = false
+	var out strings.Builder
+	done := 0
+	for at, failed := 0, 0; at < len(s) && failed < failures; {
+		i := strings.IndexAny(s[at:], "{[")
+		if i < 0 {
+			break
+		}
+		start := at + i
+		at = start + 1
+		if !opensJSON(s[at:]) {
+			continue
+		}
+		size := sizeOfJSON(s[start:])
+		if size == 0 {
+			failed++
+			continue
+		}
+		at = start + size
+		if !secret.Mentions(s[start:at]) {
+			continue
+		}
+		if raw, err := inside.rewrite([]byte(s[start:at]), layer+1, b); err == nil {
+			out.WriteString(s[done:start])
+			out.Write(raw)
+			done = at
+		}
+	}
+	if done == 0 {
+		return s
+	}
+	return out.String() + s[done:]
+}
+
+// opensJSON reports whether what follows a bracket may be the inside of an object or array.
+func opensJSON(rest string) bool {
+	const blanks = 64
+	at := skip(rest, 0, blanks, isSpace)
+	return at < len(rest) && strings.IndexByte(`"{[`, rest[at]) >= 0
+}
+
+// sizeOfJSON returns the size of the object or array at the beginning of a text; 0 if there is none.
+func sizeOfJSON(s string) int {
+	dec := json.NewLenientDecoder(strings.NewReader(s))
+	if err := dec.SkipValue(); err != nil {
+		return 0
+	}
+	return int(dec.InputOffset())
+}
