@@ -62,13 +62,16 @@ func noServer() error {
 // answersTo reports whether the gateway goes by that host name.
 func (t *table) answersTo(host string) bool {
 	host = strings.ToLower(host)
+	if t.hosts[host] {
+		return true
+	}
 	name := host
 	if before, port, err := net.SplitHostPort(host); err == nil {
 		if _, err := strconv.ParseUint(port, 10, 32); err == nil {
 			name = before
 		}
 	}
-	return t.hosts[host] || t.hosts[strings.Trim(name, "[]")]
+	return t.hosts[strings.Trim(name, "[]")]
 }
 
 // expose lets a page of another origin read the answer (Fetch standard, CORS).

@@ -102,7 +102,11 @@ func (m enforcing) pass(c *call) error {
 }
 
 // nextPart reads the next message, or piece of one.
-func (c *call) nextPart() (ok bool) {
+func (c *call) nextPart() bool {
+	if !c.isPatient() {
+		return c.in.next()
+	}
+	var ok bool
 	c.patiently(func() { ok = c.in.next() })
 	return ok
 }
@@ -132,13 +136,13 @@ func (enforcing) takeWhole(c *call, event *wire.Event) (done bool, err error) {
 	}
 	c.noteList(event.Data)
 	text := c.passed(event.Data)
-	switch {
-	case !c.in.stream && !c.reply.started:
+	if !c.in.stream && !c.reply.started {
 		c.reply.head(int64(len(text)), false)
+	}
+	switch {
+	case !bytes.Equal(text, event.Data):
 		event = event.Changed(text)
-	case !c.in.stream, !bytes.Equal(text, event.Data):
-		event = event.Changed(text)
-	default:
+	case c.in.stream:
 		event = masking.WithoutComments(event)
 	}
 	c.reply.relay(event, c.in.stream, front.Answer)

@@ -30,13 +30,15 @@ func (c *call) ownWait() time.Duration {
 	return wait
 }
 
-// patiently runs what waits for the server, and reports progress meanwhile if the call waits by itself.
+// isPatient reports whether progress is reported while the call waits for the server.
+func (c *call) isPatient() bool {
+	token := json.Value(c.req.msg.ProgressToken)
+	return c.rule.wait != 0 && (token.Kind() == '"' || token.Kind() == '0') && c.reply.manner.acts() && c.member == nil && c.req.takesEvents()
+}
+
+// patiently runs what waits for the server, and reports progress meanwhile.
 func (c *call) patiently(wait func()) {
 	token := json.Value(c.req.msg.ProgressToken)
-	if c.rule.wait == 0 || token.Kind() != '"' && token.Kind() != '0' || !c.reply.manner.acts() || c.member != nil || !c.req.takesEvents() {
-		wait()
-		return
-	}
 	ended := make(chan any, 1)
 	go func() {
 		defer func() { ended <- recover() }() // a panic belongs to the call
@@ -61,9 +63,12 @@ func (c *call) patiently(wait func()) {
 }
 
 // sendPatiently sends a request, and waits for the beginning of its answer.
-func (c *call) sendPatiently(
-	do func(context.Context, *upstream.Request) (*wire.Answer, error), r *upstream.Request,
-) (resp *wire.Answer, err error) {
+func (c *call) sendPatiently(do func(context.Context, *upstream.Request) (*wire.Answer, error), r *upstream.Request) (*wire.Answer, error) {
+	if !c.isPatient() {
+		return do(c.ctx, r)
+	}
+	var resp *wire.Answer
+	var err error
 	c.patiently(func() { resp, err = do(c.ctx, r) })
 	return resp, err
 }

@@ -103,11 +103,12 @@ func Event(masker func() *redact.Masker, event *wire.Event) *wire.Event {
 
 // WithoutComments returns the event as it came, but for the text of comments.
 func WithoutComments(event *wire.Event) *wire.Event {
-	if event.Raw == nil {
+	raw := wire.WithoutComments(event.Raw)
+	if bytes.Equal(raw, event.Raw) {
 		return event
 	}
 	bare := *event
-	bare.Raw = wire.WithoutComments(event.Raw)
+	bare.Raw = raw
 	return &bare
 }
 
