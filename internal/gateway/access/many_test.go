@@ -1,4 +1,4 @@
-package gateway_test
+package access_test
 
 import (
 	"encoding/json"
@@ -22,11 +22,10 @@ func TestAccessOfManyServers(t *testing.T) {
 			t.Parallel()
 			one := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(serverEra))
 			two := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(serverEra))
-			g, log := gatewaytest.New(t, members()+"\nservers:\n  one: {url: '"+one.URL()+"', path: none}\n"+
+			d := &door{gatewaytest.StartAt(t, gatewaytest.Path, members()+"\nservers:\n  one: {url: '"+one.URL()+"', path: none}\n"+
 				"  two: {url: '"+two.URL()+"', path: none, grants: [{roles: [boss], tools: ['*']}, {roles: [reader], tools: [echo]}]}\n"+
 				"endpoints:\n  farm:\n    lists: none\n    servers: [one, {name: two, prefix: two_}]\n    access: [team]\n"+
-				"    grants: [{roles: [reader], tools: [echo, two_echo, two_get_field]}, {roles: [boss], tools: ['two_*']}]\n")
-			d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + "/farm/mcp"}, nil}
+				"    grants: [{roles: [reader], tools: [echo, two_echo, two_get_field]}, {roles: [boss], tools: ['two_*']}]\n"), nil}
 			sees := map[string][]string{
 				"reader": {"echo", "two_echo"}, "nobody": nil,
 				"boss": {"two_ask", "two_echo", "two_get_field", "two_order_create", "two_order_get", "two_progress"},
@@ -94,10 +93,9 @@ func TestReadOnlyOfManyServers(t *testing.T) {
 		testkit.InEachEra(t, func(t *testing.T, era testkit.Era) {
 			farm, shop := testkit.NewServer(t, testkit.InMemory()), testkit.NewServer(t, testkit.InMemory())
 			shop.SetTools(testkit.Tool{Name: "sell"})
-			g, log := gatewaytest.New(t, members()+"\nservers:\n  farm: {url: '"+farm.URL()+"', path: none, "+servers+"}\n"+
+			d := &door{gatewaytest.StartAt(t, "/all/mcp", members()+"\nservers:\n  farm: {url: '"+farm.URL()+"', path: none, "+servers+"}\n"+
 				"  shop: {url: '"+shop.URL()+"', path: none, tools: {sell: {read_only: true}}}\n"+
-				"endpoints: {all: {servers: [farm, {name: shop, deny: ['get_*', 'order_*', echo, ask, progress]}], lists: none, access: [team], grants: [{tools: ['*'], when: read_only}]}}\n")
-			d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + "/all/mcp"}, farm}
+				"endpoints: {all: {servers: [farm, {name: shop, deny: ['get_*', 'order_*', echo, ask, progress]}], lists: none, access: [team], grants: [{tools: ['*'], when: read_only}]}}\n"), farm}
 			c := d.member(t, era, "reader")
 			for tool, allowed := range map[string]bool{testkit.GetField: true, testkit.OrderGet: true, testkit.OrderCreate: false, "sell": true} {
 				for range 2 { // before and after the lists are fetched

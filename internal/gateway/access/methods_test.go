@@ -1,4 +1,4 @@
-package gateway_test
+package access_test
 
 import (
 	"bytes"
@@ -71,10 +71,9 @@ func TestGrantsOfEveryMethod(t *testing.T) {
 			t.Run(era.String()+" "+path, func(t *testing.T) {
 				t.Parallel()
 				srv := testkit.NewServer(t, testkit.InMemory())
-				g, log := gatewaytest.New(t, "access: {team: {keys: ["+strings.Join(keys, ", ")+"]}}\n"+
+				d := &door{gatewaytest.StartAt(t, path, "access: {team: {keys: ["+strings.Join(keys, ", ")+"]}}\n"+
 					fmt.Sprintf("servers:\n  farm: {url: %q, %s}\n", srv.URL(), rule)+
-					"endpoints:\n  all: {path: /mcp, servers: [farm], "+rule+"}\n")
-				d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + path}, srv}
+					"endpoints:\n  all: {path: /mcp, servers: [farm], "+rule+"}\n"), srv}
 				for name := range callers {
 					client := d.member(t, era, name)
 					for _, r := range requests {
@@ -181,9 +180,8 @@ func TestGrantsOfCallersOfSeveralEntries(t *testing.T) {
 	t.Run("through an endpoint", func(t *testing.T) {
 		t.Parallel()
 		srv := testkit.NewServer(t, testkit.InMemory())
-		g, log := gatewaytest.New(t, access+fmt.Sprintf("servers:\n  farm: {url: %q, access: [team], grants: [{callers: [alice], tools: [echo]}]}\n", srv.URL())+
-			"endpoints:\n  all: {path: /mcp, servers: [farm], access: [team, staff]}\n")
-		d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + "/mcp"}, srv}
+		d := &door{gatewaytest.StartAt(t, "/mcp", access+fmt.Sprintf("servers:\n  farm: {url: %q, access: [team], grants: [{callers: [alice], tools: [echo]}]}\n", srv.URL())+
+			"endpoints:\n  all: {path: /mcp, servers: [farm], access: [team, staff]}\n"), srv}
 		for _, key := range []string{"team alice", "team bob", "staff alice"} {
 			if a := echoed(t, d.as(t, testkit.Modern, "Authorization", "Bearer "+key)); wasCalled(a) != (key == "team alice") {
 				t.Errorf("%s: got HTTP %d %s", key, a.Status, a.Body)
@@ -222,9 +220,8 @@ func TestOfferedResourcesInEverySpelling(t *testing.T) {
 		}[m.Method]
 		testkit.WriteJSON(w, http.StatusOK, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete",%s}}`, m.ID, result))
 	}))
-	g, log := gatewaytest.New(t, fmt.Sprintf("servers:\n  farm: {url: %q}\n", url)+
-		"endpoints:\n  all: {path: /mcp, servers: [{name: farm, allow: ['file:///public/*'], deny: ['file:///public/secret/*']}]}\n")
-	client := (&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + "/mcp"}).Client(t, testkit.Modern)
+	client := gatewaytest.StartAt(t, "/mcp", fmt.Sprintf("servers:\n  farm: {url: %q}\n", url)+
+		"endpoints:\n  all: {path: /mcp, servers: [{name: farm, allow: ['file:///public/*'], deny: ['file:///public/secret/*']}]}\n").Client(t, testkit.Modern)
 	for uri, allowed := range map[string]bool{
 		"file:///public/a": true, "file:///public/a%20b": true, "file:///public/b/../a": true, "FILE:///public/a": true,
 		"file:///etc/passwd": false, "file:///public/../etc/passwd": false, "file:///public/%2e%2e/etc/passwd": false,

@@ -1,6 +1,7 @@
-package gateway_test
+package access_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -33,12 +34,10 @@ func startVerified(t *testing.T, many bool, opts []testkit.Option) (*door, *test
 	yaml := members() + "\nsession_keys: [" + strings.Repeat("k", 40) + "]\n" +
 		fmt.Sprintf("servers:\n  farm: {url: %q, access: [team]}\n  shop: {url: %q, path: none}\n", farm.URL(), shop.URL()) +
 		"endpoints:\n  all: {path: /mcp, access: [team], " + gatewaytest.BothPrefixed + "}\n"
-	g, log := gatewaytest.New(t, yaml)
-	url := gatewaytest.Open(t, g, true)
 	if many {
-		return &door{&gatewaytest.Front{Log: log, URL: url + "/mcp"}, shop}, shop
+		return &door{gatewaytest.StartAt(t, "/mcp", yaml), shop}, shop
 	}
-	return &door{&gatewaytest.Front{Log: log, URL: url + "/farm/mcp"}, farm}, farm
+	return &door{gatewaytest.StartAt(t, gatewaytest.Path, yaml), farm}, farm
 }
 
 // A state belongs to the verified caller, the tool and the arguments that it was given out for, though nothing of the
@@ -55,7 +54,13 @@ func TestStatesOfVerifiedCallers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				q := asked(t, a)
+				var q struct {
+					InputRequests map[string]any `json:"inputRequests"`
+					RequestState  string         `json:"requestState"`
+				}
+				if a.Message == nil || json.Unmarshal(a.Message.Result, &q) != nil || q.RequestState == "" {
+					t.Fatalf("got HTTP %d %s, want a question", a.Status, a.Body)
+				}
 				for name := range q.InputRequests {
 					key = name // there is one
 				}

@@ -1,4 +1,4 @@
-package gateway_test
+package access_test
 
 import (
 	"encoding/json"
@@ -28,8 +28,7 @@ func openDoor(tb testing.TB, access string, entry ...string) *door {
 	tb.Helper()
 	srv := testkit.NewServer(tb, testkit.InMemory())
 	lines := append(slices.Clone(entry), "url: "+srv.URL())
-	g, log := gatewaytest.New(tb, access+"\nservers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
-	return &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(tb, g, true) + "/farm/mcp"}, srv}
+	return &door{gatewaytest.StartAt(tb, gatewaytest.Path, access+"\nservers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n"), srv}
 }
 
 // as returns a client with these headers. In the legacy era it has no session yet.

@@ -1,4 +1,4 @@
-package gateway_test
+package access_test
 
 import (
 	"fmt"
@@ -133,6 +133,11 @@ func rawStatus(t *testing.T, url string, era testkit.Era) int {
 	code := 0
 	_, _ = fmt.Sscanf(string(answer), "HTTP/1.1 %d", &code)
 	return code
+}
+
+// keys returns the credentials that the contract terra asks for.
+func keys() http.Header {
+	return http.Header{"Dev-Id": {"dev-1"}, "X-Api-Key": {"key-1"}}
 }
 
 // An API gets the user in its base URL, its headers and its query, and in the header that the contract names.
@@ -304,6 +309,19 @@ func (c *checker) says(answer func(w http.ResponseWriter, r *http.Request)) {
 	c.answer, c.asked = answer, nil
 }
 
+func status(code int) func(w http.ResponseWriter, r *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+// breaks ends the connection after a part of an answer.
+func breaks(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", "99")
+	_, _ = io.WriteString(w, `{"allowed":`)
+	_ = http.NewResponseController(w).Flush()
+	panic(http.ErrAbortHandler) // makes net/http close the connection
+}
+
 // requests returns what was asked since the last says.
 func (c *checker) requests() []string {
 	c.mu.Lock()
@@ -344,7 +362,7 @@ func TestUsersByCheck(t *testing.T) {
 			{"429", status(429), 503},
 			{"500", status(500), 503},
 			{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/yes", http.StatusFound) }, 503},
-			{"an answer that breaks off", breaks(`{"allowed":`), 503},
+			{"an answer that breaks off", breaks, 503},
 			{"silence", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 503},
 		} {
 			check.says(test.answer)

@@ -1,4 +1,4 @@
-package gateway_test
+package access_test
 
 import (
 	"encoding/json"
@@ -178,8 +178,7 @@ func TestGrantsOfALongList(t *testing.T) {
 				long := strings.Repeat("secret ", 1000)
 				tool := testkit.Tool{Name: "hidden", Definition: `{"name":"hidden","description":"` + long + `","inputSchema":{"type":"object"}}`}
 				srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithForm(form), testkit.WithTools(tool))
-				g, log := gatewaytest.New(t, "decide_within: 4KiB\n"+members()+"\nservers:\n  farm:\n    url: "+srv.URL()+"\n    "+strings.Join(roles, "\n    ")+"\n")
-				d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + "/farm/mcp"}, srv}
+				d := &door{gatewaytest.StartAt(t, gatewaytest.Path, "decide_within: 4KiB\n"+members()+"\nservers:\n  farm:\n    url: "+srv.URL()+"\n    "+strings.Join(roles, "\n    ")+"\n"), srv}
 				a, err := d.member(t, era, "reader").ListTools(t.Context())
 				if err != nil {
 					t.Fatal(err)

@@ -1,9 +1,8 @@
-package gateway_test
+package access_test
 
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -12,8 +11,6 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/policy/auth"
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
@@ -54,21 +51,11 @@ func storedDoor(tb testing.TB, entry ...string) (d *door, store *keyStore, key s
 	key, id := auth.NewKey()
 	store = &keyStore{key: auth.Key{ID: id, Name: "ci", Hash: auth.HashOf(key)}}
 	srv := testkit.NewServer(tb, testkit.InMemory())
-	set := contract.Builtin()
 	entry = append(entry, "url: '"+srv.URL()+"'", "access: [team]")
-	cfg, err := config.Parse("recourse.yaml", []byte("store: 'sqlite:keys.db'\naccess: {team: {stored_keys: true}}\n"+
+	g, log := gatewaytest.NewReaching(tb, gateway.Reach{Keys: store}, "store: 'sqlite:keys.db'\naccess: {team: {stored_keys: true}}\n"+
 		"servers: {farm: {"+strings.Join(entry, ", ")+"}}\n"+
-		"endpoints: {all: {access: [team], servers: [{name: farm}]}}\n"), config.Options{KnownContracts: set.Names()})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	log := &gatewaytest.Log{}
-	g, err := gateway.NewReaching(gateway.Reach{Dial: testkit.Dial, Keys: store}, cfg, set, slog.New(slog.NewJSONHandler(log, nil)))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(g.Close)
-	return &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(tb, g, true) + "/farm/mcp"}, srv}, store, key
+		"endpoints: {all: {access: [team], servers: [{name: farm}]}}\n")
+	return &door{&gatewaytest.Front{URL: gatewaytest.Open(tb, g, true) + gatewaytest.Path, Gateway: g, Log: log}, srv}, store, key
 }
 
 // A stored key is looked up from time to time. A revocation is noticed within seconds. If the store is down, the caller is

@@ -1,4 +1,4 @@
-package gateway_test
+package access_test
 
 import (
 	"net/http"
@@ -115,8 +115,7 @@ func TestReloadOfAccess(t *testing.T) {
 		}
 		one := config("access: {team: {keys: ["+keyEntry("good")+"]}}", ", access: [team]")
 		other := config("access: {team: {keys: ["+keyEntry("better")+"]}}", ", access: [team]")
-		g, log := gatewaytest.New(t, one)
-		d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + "/farm/mcp"}, srv}
+		d := &door{gatewaytest.StartAt(t, gatewaytest.Path, one), srv}
 		with := func(key string) *testkit.Answer {
 			return echoed(t, d.as(t, testkit.Modern, "Authorization", "Bearer "+key))
 		}
@@ -125,7 +124,7 @@ func TestReloadOfAccess(t *testing.T) {
 			t.Fatal("the key is refused")
 		}
 		fail(t, d, 1)
-		gatewaytest.Reload(t, g, other)
+		gatewaytest.Reload(t, d.Gateway, other)
 		if a := with("good"); a.Status != http.StatusUnauthorized { // the second failure
 			t.Errorf("a key that is gone: got HTTP %d %s", a.Status, a.Body)
 		}
@@ -136,14 +135,14 @@ func TestReloadOfAccess(t *testing.T) {
 		if a := echoed(t, session); !wasCalled(a) {
 			t.Errorf("the session of before: got HTTP %d %s", a.Status, a.Body)
 		}
-		gatewaytest.Reload(t, g, one)
+		gatewaytest.Reload(t, d.Gateway, one)
 		if a := with("better"); a.Status != http.StatusUnauthorized { // the third
 			t.Errorf("a key that is gone: got HTTP %d %s", a.Status, a.Body)
 		}
 		if a := with("good"); a.Status != http.StatusTooManyRequests {
 			t.Errorf("after three failures: got HTTP %d %s", a.Status, a.Body)
 		}
-		gatewaytest.Reload(t, g, config("", ""))
+		gatewaytest.Reload(t, d.Gateway, config("", ""))
 		if a := echoed(t, d.as(t, testkit.Modern)); !wasCalled(a) {
 			t.Errorf("without access: got HTTP %d %s", a.Status, a.Body)
 		}

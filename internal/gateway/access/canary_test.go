@@ -1,4 +1,4 @@
-package gateway_test
+package access_test
 
 import (
 	"fmt"
@@ -40,13 +40,12 @@ func TestCredentialsStay(t *testing.T) {
 			t.Run(serverEra.String()+" "+forward, func(t *testing.T) {
 				t.Parallel()
 				srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(serverEra))
-				g, log := gatewaytest.New(t, access+"servers:\n  farm: {url: '"+srv.URL()+"', access: [devs, team, staff], forward: "+forward+"}\n")
+				d := &door{gatewaytest.StartAt(t, gatewaytest.Path, access+"servers:\n  farm: {url: '"+srv.URL()+"', access: [devs, team, staff], forward: "+forward+"}\n"), srv}
 				told := &ledger{}
-				g.Observe(told)
-				d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + "/farm/mcp"}, srv}
+				d.Gateway.Observe(told)
 				answers := useCredentials(t, d, srv, key, token)
 				for _, secret := range secrets {
-					for what, text := range map[string]string{"log": log.String(), "observer": told.String(), "answers": answers} {
+					for what, text := range map[string]string{"log": d.Log.String(), "observer": told.String(), "answers": answers} {
 						if strings.Contains(text, secret) {
 							t.Errorf("%s is in the %s: %s", secret, what, text)
 						}

@@ -1,4 +1,4 @@
-package gateway_test
+package access_test
 
 import (
 	"errors"
@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/policy/auth"
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
@@ -211,8 +209,7 @@ func TestStreamsEndWithAReload(t *testing.T) {
 		second, _ := auth.NewKey()
 		firstEntry := "{name: ann, hash: '" + auth.HashOf(first).String() + "'}"
 		secondEntry := "{name: bob, hash: '" + auth.HashOf(second).String() + "'}"
-		g, log := gatewaytest.New(t, entry(firstEntry+", "+secondEntry))
-		d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + "/farm/mcp"}, srv}
+		d := &door{gatewaytest.StartAt(t, gatewaytest.Path, entry(firstEntry+", "+secondEntry)), srv}
 		ends := make(chan string, 2)
 		for name, key := range map[string]string{"ann": first, "bob": second} {
 			s := d.as(t, testkit.Modern, "Authorization", "Bearer "+key).MustListen(t.Context(), t)
@@ -227,14 +224,7 @@ func TestStreamsEndWithAReload(t *testing.T) {
 			}()
 		}
 		time.Sleep(time.Minute)
-		set := contract.Builtin()
-		cfg, err := config.Parse("recourse.yaml", []byte(entry(secondEntry)), config.Options{KnownContracts: set.Names()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := g.Reload(cfg, set); err != nil {
-			t.Fatal(err)
-		}
+		gatewaytest.Reload(t, d.Gateway, entry(secondEntry))
 		time.Sleep(lapseWithin)
 		synctest.Wait()
 		if len(ends) != 1 || <-ends != "ann" {
@@ -295,12 +285,11 @@ func TestReloadOfAccessDuringACall(t *testing.T) {
 				return "access: {team: {keys: [{name: ann, hash: '" + auth.HashOf(key).String() + "'}]}}\n" +
 					"servers: {farm: {url: '" + srv.URL() + "', " + access + " timeout: 1m}}\n"
 			}
-			g, log := gatewaytest.New(t, entry("access: [team],"))
-			d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, true) + "/farm/mcp"}, srv}
+			d := &door{gatewaytest.StartAt(t, gatewaytest.Path, entry("access: [team],")), srv}
 			client := d.as(t, testkit.Modern, "Authorization", "Bearer "+key)
 			client.Header.Set("X-Forwarded-For", "192.0.2.1")
 			srv.Always(testkit.GetField, faults.Hang())
-			time.AfterFunc(time.Second, func() { gatewaytest.Reload(t, g, entry(access)) })
+			time.AfterFunc(time.Second, func() { gatewaytest.Reload(t, d.Gateway, entry(access)) })
 			a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
 			if err != nil {
 				t.Fatal(err)
