@@ -17,7 +17,7 @@ import (
 const bodyTimeout = 60 * time.Second
 
 // admit decides whether the request is for a server at all, by its path, its Host and Origin, and its method.
-func admit(c *call, next next) error {
+func admit(c *call, next next) *failure {
 	c.hurry(c.out.Began.Add(bodyTimeout))
 	known := c.enter()
 	if !known && !strings.HasPrefix(c.req.from.URL.EscapedPath(), access.MetadataPath) {
@@ -29,8 +29,8 @@ func admit(c *call, next next) error {
 			"This Host is not allowed. Add it to `hosts` in the gateway's configuration."))
 	}
 	if !known {
-		if done, err := c.describe(); done {
-			return err
+		if done, f := c.describe(); done {
+			return f
 		}
 		return noServer()
 	}
@@ -55,7 +55,7 @@ func admit(c *call, next next) error {
 	return refuse(http.StatusMethodNotAllowed, recourse.New(recourse.KindInvalidRequest, "An MCP endpoint accepts POST, GET and DELETE."))
 }
 
-func noServer() error {
+func noServer() *failure {
 	return refuse(http.StatusNotFound, recourse.New(recourse.KindInvalidRequest, "There is no MCP server at this path. Check the URL."))
 }
 
@@ -93,7 +93,7 @@ func preflight(h http.Header, headers string) {
 
 // describe answers a request for an endpoint's metadata as a protected resource (RFC 9728). Without a path, this is the only endpoint
 // with metadata. It reports false if the request is for something else.
-func (c *call) describe() (done bool, err error) {
+func (c *call) describe() (done bool, f *failure) {
 	path, ok := strings.CutPrefix(c.req.from.URL.EscapedPath(), access.MetadataPath)
 	if !ok || path != "" && path[0] != '/' {
 		return false, nil
@@ -122,7 +122,7 @@ func (c *call) describe() (done bool, err error) {
 	}
 	text, err := on.access.Metadata(c.table.base(c.req.from)+path, on.entry.Title, on.entry.Grants)
 	if err != nil {
-		return true, err
+		return true, settled(recourse.From(err))
 	}
 	h["Content-Type"] = []string{wire.TypeJSON}
 	h["Cache-Control"] = []string{"max-age=300"}

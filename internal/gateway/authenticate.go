@@ -18,7 +18,7 @@ import (
 // authenticate finds out who calls, before anything in the request is read. It checks the credentials, then
 // that the forwarded headers are there, then that the user is there and valid. Whether the forwarded values
 // are valid is for the server to say; see [call.at].
-func authenticate(c *call, next next) error {
+func authenticate(c *call, next next) *failure {
 	var who authn.Identity
 	if c.on.access != nil {
 		var refusal *auth.Refusal

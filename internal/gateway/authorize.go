@@ -18,13 +18,13 @@ import (
 )
 
 // authorize refuses what none of the endpoint's grants allow.
-func authorize(c *call, next next) error {
+func authorize(c *call, next next) *failure {
 	if c.on.grants == nil || !c.req.asks() && !c.req.notifiesOfUnknown() {
 		return next(c)
 	}
 	for _, use := range c.uses() {
-		if err := c.permit(&use); err != nil {
-			return err
+		if f := c.permit(&use); f != nil {
+			return f
 		}
 	}
 	return next(c)
@@ -44,7 +44,7 @@ func (r *request) notifiesOfUnknown() bool {
 }
 
 // permit returns why the caller may not do that, or nil.
-func (c *call) permit(use *grant.Use) error {
+func (c *call) permit(use *grant.Use) *failure {
 	d := c.on.grants.Decide(&c.who.verified, use)
 	switch {
 	case d.Allowed:

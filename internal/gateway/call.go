@@ -38,6 +38,7 @@ type call struct {
 	trace   spanContext      // trace
 	reply   reply            // the only way back to the client
 	out     outcome          // how the call is going, and how it ended
+	sent    attempt          // repeat
 
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
@@ -50,7 +51,7 @@ type call struct {
 
 	mask    *redact.Masker // created for the first failure, see [call.masker]
 	held    bool           // the target is held
-	tainted bool           // a stage has panicked: the memory is not used again
+	tainted bool           // a stage has panicked, or an attempt is still under way: the memory is not used again
 }
 
 // A request is what a client sent. It does not change after receive.
@@ -121,28 +122,38 @@ type rule struct {
 	unconfirmed bool          // the list is not the server's present one, which it does not give
 }
 
-// A stage passes a call on to the next one, or ends it. It returns nil when the client has its answer, a
-// [*recourse.Error] if the call may be sent again, and a [*failure] if it is settled.
-type stage func(c *call, next next) error
+type (
+	// A stage passes a call on to the next one, or ends it. It returns nil when the client has its answer.
+	stage = func(c *call, next next) *failure
+	next  = func(c *call) *failure // the rest of the stages
 
-// next is the rest of the stages.
-type next func(c *call) error
+	// A step is a stage of a single attempt.
+	step = func(a *attempt, try try) end
+	try  = func(a *attempt) end // the rest of the steps
+)
 
 // The stages of a call: those around it, those that let it in, and those that carry it out. once belongs
-// after throttle.
+// after throttle. The last one is repeat, which takes each attempt through the steps.
 var (
 	around   = []stage{finish, translate}
 	entrance = []stage{admit, authenticate, receive, trace, findSession}
-	work     = []stage{connect, route, authorize, validate, connected, throttle, repeat, queue, holdBack, send}
+	work     = []stage{connect, route, authorize, validate, connected, throttle}
 	stages   = slices.Concat(around, entrance, work)
 	nested   = slices.Concat(around, work) // for a call that another endpoint has let in
+	steps    = []step{hedge, queue, holdBack, send}
 )
 
-func chain(stages []stage) next {
-	var rest next
+// pipeline returns those stages, with repeat and those steps at the end.
+func pipeline(stages []stage, steps []step) next {
+	try := chain(steps)
+	return chain(append(slices.Clip(stages), func(c *call, _ next) *failure { return repeat(c, try) }))
+}
+
+func chain[C, R any](stages []func(C, func(C) R) R) func(C) R {
+	var rest func(C) R
 	for _, this := range slices.Backward(stages) {
 		following := rest
-		rest = func(c *call) error { return this(c, following) }
+		rest = func(c C) R { return this(c, following) }
 	}
 	return rest
 }

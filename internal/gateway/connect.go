@@ -16,7 +16,7 @@ import (
 // connect looks up the caller's account at the server's provider. Without one, the call of a tool fails after
 // its arguments have been checked; see [connected]. Lists are requested all the same: many servers give them
 // to anybody.
-func connect(c *call, next next) error {
+func connect(c *call, next next) *failure {
 	if c.on.entry.Connection == "" {
 		return next(c)
 	}
@@ -39,33 +39,32 @@ func (c *call) invite(err error, scopes []string) *recourse.Error {
 	return c.account.Invite(c.req.ctx, c.table.base(c.req.from), err, scopes)
 }
 
-// rejected handles a server's refusal of the credential. It reports true if there is a new one, so that the
+// rejected handles a server's refusal of the credential. It returns nil if there is a new one, so that the
 // call can be sent again: by refusing, the server says that it did nothing.
-func (c *call) rejected() (again bool, e *recourse.Error) {
+func (c *call) rejected(last *end) *recourse.Error {
 	err := c.account.Replace(c.ctx)
 	switch {
 	case err != nil:
-		return false, c.invite(err, nil)
-	case c.reply.hasBegun(), c.out.last.answered && !c.mayRepeat():
+		return c.invite(err, nil)
+	case c.reply.hasBegun(), last.full && !c.mayRepeat(last):
 		title := c.account.Title()
-		return false, recourse.Unavailable(title).WithMessage("The access to %s had expired. It is renewed now.", title).
+		return recourse.Unavailable(title).WithMessage("The access to %s had expired. It is renewed now.", title).
 			WithOrigin(recourse.OriginGateway)
 	}
-	return true, nil
+	return nil
 }
 
 // aboutAccount handles a tool's failure that may be about the caller's account: a server that passes the
 // credential on to the provider reports the provider's objection in its result.
-func (c *call) aboutAccount(f *failure) error {
+func (c *call) aboutAccount(f *failure) end {
 	e := f.e
 	if !c.req.isCall() || !c.account.Concerns(e) {
-		return f
+		return f.end()
 	}
 	if e.Kind == recourse.KindMissingScope && !c.account.IsOutdated(c.ctx) {
-		return settled(c.withEffectOf(e, c.invite(e, e.MissingScopes)))
+		return settled(c.withEffectOf(c.in.shown(), e, c.invite(e, e.MissingScopes))).end()
 	}
-	c.out.last.refused = true
-	return e
+	return end{why: accountRefused, e: e}
 }
 
 // refusesAccount reports whether a server refuses the caller's credential or its permissions. If so, the
@@ -102,8 +101,8 @@ func (r *request) showsLinks(of *session.Session) bool {
 }
 
 // showLink ends a call that needs a connected account by asking the client to show the link.
-func (c *call) showLink(e *recourse.Error) {
-	record := c.on.contract.Write(e, c.contractCall(e, 0)).Record.CausedBy(e.Cause())
+func (c *call) showLink(last *end, e *recourse.Error) {
+	record := c.on.contract.Write(e, c.contractCall(last, e, 0)).Record.CausedBy(e.Cause())
 	c.out.record(record, "the client is asked to show its person the link")
 	form, _ := record.MarshalJSON() // without one there is no data
 	if c.req.era == wire.Modern {

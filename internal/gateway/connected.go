@@ -1,7 +1,7 @@
 package gateway
 
 // connected ends a call whose caller has no account at the server's provider.
-func connected(c *call, next next) error {
+func connected(c *call, next next) *failure {
 	if !c.req.isCall() {
 		return next(c)
 	}

@@ -37,7 +37,7 @@ func (c *call) routeDelivery() {
 
 // deliver sends a message that has no answer of its own. It is sent again only if its session was renewed, or
 // to open a stream that is held open meanwhile.
-func deliver(c *call, next next) error {
+func deliver(c *call, try try) *failure {
 	method := c.req.method
 	ends := method == http.MethodDelete && c.session != nil
 	if ends {
@@ -47,42 +47,47 @@ func deliver(c *call, next next) error {
 			return nil
 		}
 	}
+	renewed := false
 	for wait := holdFirst; ; {
-		c.out.last.lost = false
-		err := c.moveSession()
-		if err == nil {
-			err = next(c)
-		}
-		e, again := err.(*recourse.Error) //nolint:errorlint // a settled failure is wrapped
-		if !again {
-			if ends && err == nil && c.out.last.Status < http.StatusMultipleChoices {
-				c.removeSession()
+		last := c.tryToDeliver(try, renewed)
+		switch {
+		case last.why == answered && ends && last.status < http.StatusMultipleChoices:
+			c.removeSession()
+			return nil
+		case last.why == answered, last.why == failed:
+			return last.settled()
+		case last.why == sessionLost && ends: // it has ended at the server as well
+			c.removeSession()
+			c.reply.empty()
+			return nil
+		case last.why == sessionLost && !renewed:
+			err := c.renewSession(c.ctx, last.generation)
+			if renewed = err == nil; renewed {
+				continue
 			}
-			return err
-		}
-		if c.out.last.lost {
-			if ends { // it has ended at the server as well
-				c.removeSession()
-				c.reply.empty()
-				return nil
-			}
-			if !c.out.renewed {
-				err := c.renewSession(c.ctx, c.out.last.generation)
-				if c.out.renewed = err == nil; c.out.renewed {
-					continue
-				}
-				e = recourse.From(err)
-			}
+			last.e = recourse.From(err)
 		}
 		switch {
-		case method == http.MethodGet && c.holdStream(e, wait):
+		case method == http.MethodGet && c.holdStream(&last, wait):
 			wait = min(2*wait, holdMost)
 		case c.reply.started:
 			return nil
 		default:
-			return refuse(statusOf(method, e), e)
+			f := refuse(statusOf(method, last.e), last.e)
+			f.last = last
+			return f
 		}
 	}
+}
+
+// tryToDeliver sends the message, in a session that its server knows.
+func (c *call) tryToDeliver(try try, renewed bool) end {
+	if e := c.moveSession(); e != nil {
+		return again(e)
+	}
+	a := c.attempt()
+	a.renewed = renewed
+	return try(a)
 }
 
 func (c *call) removeSession() {
@@ -111,7 +116,7 @@ func statusOf(method string, e *recourse.Error) int {
 }
 
 // handedOver handles the answer to a message that has none of its own.
-func (m enforcing) handedOver(c *call) error {
+func (m enforcing) handedOver(c *call) end {
 	method, resp := c.req.method, c.in.resp
 	switch {
 	case method == http.MethodGet && resp.Stream:
@@ -119,8 +124,10 @@ func (m enforcing) handedOver(c *call) error {
 	case c.reply.started: // a stream that is held open continues or ends
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // if reading fails, the status still counts
 		e := c.to.reader.HTTP(resp.Status, resp.Header, text, "").Error()
-		c.out.last.lost = c.lostSession(c.out.last.session, resp.Status, e)
-		return e
+		if c.lostSession(c.in.session, resp.Status, e) {
+			return end{why: sessionLost, e: e}
+		}
+		return again(e)
 	case resp.Status == http.StatusMethodNotAllowed && method != http.MethodPost:
 		return c.reply.passMethods(c.to.entry.Title)
 	case resp.Status >= http.StatusMultipleChoices:
@@ -128,25 +135,25 @@ func (m enforcing) handedOver(c *call) error {
 	default:
 		c.reply.passOn(c.in.resp.Body)
 	}
-	return nil
+	return end{why: answered}
 }
 
 // passMethods tells the client which HTTP methods the server accepts, which is how clients find out that there is no
 // stream to listen to. An answer without a message gets one, since some clients would otherwise try an older
 // transport.
-func (r *reply) passMethods(title string) error {
+func (r *reply) passMethods(title string) end {
 	resp := r.from
 	if resp.Header.Get("Allow") == "" {
 		resp.Header.Set("Allow", http.MethodPost)
 	}
 	if wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeJSON) {
 		r.passOn(resp.Body)
-		return nil
+		return end{why: answered}
 	}
 	allow := resp.Header["Allow"]
 	r.header()["Allow"] = allow
 	e := recourse.New(recourse.KindInvalidRequest, fmt.Sprintf("%s takes %s.", title, strings.Join(allow, ", ")))
-	return &failure{e: e, status: resp.Status, expected: true}
+	return (&failure{e: e, status: resp.Status, expected: true}).end()
 }
 
 // passStream passes on a stream without an end of its own, its messages masked.
@@ -238,8 +245,8 @@ const (
 // status would end the whole session of a client that uses the Go SDK, even though calls can be answered. It
 // reports false if another attempt is useless: the server does not offer a stream, or the client or the
 // gateway has ended it.
-func (c *call) holdStream(e *recourse.Error, wait time.Duration) bool {
-	status := e.Upstream.Status
+func (c *call) holdStream(last *end, wait time.Duration) bool {
+	e, status := last.e, last.e.Upstream.Status
 	away := status >= http.StatusInternalServerError || status == http.StatusTooManyRequests ||
 		status == 0 && (e.Kind == recourse.KindUnreachable || e.Kind == recourse.KindTimeout)
 	if !away || !c.reply.manner.holds() || c.left() {
@@ -249,7 +256,7 @@ func (c *call) holdStream(e *recourse.Error, wait time.Duration) bool {
 		c.detach()
 		c.reply.beginEvents()
 		c.reply.w.Flush()
-		c.survive(c.settle(e), "the server cannot be reached: the stream is held open")
+		c.survive(c.settle(last, e), "the server cannot be reached: the stream is held open")
 	}
 	return pause.For(c.ctx, wait+rand.N(wait)/2)
 }

@@ -26,6 +26,9 @@
 //	throttle               is it within the limits
 //	                       (once has its place here)
 //	repeat                 sends it again where that is safe                -> out
+//	  |  ^
+//	  v  |                 an [attempt], which returns its [end]
+//	hedge                  makes a second one if the answer to a read is late
 //	queue                  waits while too many calls are under way
 //	holdBack               refuses while the breaker is open
 //	send                   the message to the server, and its answer to the client
@@ -47,9 +50,8 @@
 //
 // What needs nothing of the call is in a package of its own: access says who may call, limits how much, account
 // has the accounts of callers at providers, backend what is kept of a server across reloads, toollist what a
-// server offers, failures what its failures mean, hedge makes a second attempt, masking hides what clients may
-// not see, observe has what observers are told, and the log, session the sessions of legacy clients, and
-// deadline the time of a call.
+// server offers, failures what its failures mean, masking hides what clients may not see, observe has what
+// observers are told, and the log, session the sessions of legacy clients, and deadline the time of a call.
 //
 // An endpoint may offer several servers (many.go). Its target is then package many, which finds the server for
 // a request. There the request becomes a call of its own, which takes that server's own stages from connect on;

@@ -18,7 +18,7 @@ import (
 // enforcing writes failures in the contract's form.
 type enforcing struct{}
 
-func (enforcing) object(_ *call, e *recourse.Error) error { return settled(e) }
+func (enforcing) object(_ *call, e *recourse.Error) *failure { return settled(e) }
 
 func (enforcing) final(c *call) string {
 	if c.reply.hasBegun() {
@@ -45,7 +45,7 @@ func (enforcing) holds() bool { return true }
 
 func (enforcing) acts() bool { return true }
 
-func (m enforcing) answer(c *call) error {
+func (m enforcing) answer(c *call) end {
 	switch {
 	case !c.req.asks():
 		return m.handedOver(c)
@@ -54,9 +54,9 @@ func (m enforcing) answer(c *call) error {
 	case c.in.resp.Stream && c.req.msg.Method == wire.MethodListen: // a stream without an end of its own
 		m.passStream(c)
 		if refusal := access.Lapsed(c.ctx); refusal != nil {
-			return c.refuseLapsed(refusal)
+			return c.refuseLapsed(refusal).end()
 		}
-		return nil
+		return end{why: answered}
 	}
 	return m.pass(c)
 }
@@ -64,7 +64,7 @@ func (m enforcing) answer(c *call) error {
 // pass passes on the server's answer: a JSON text or an event stream. Progress, logs and questions for the
 // client are forwarded as they arrive. The final message is read up to the decision window: if it ends there,
 // it is either passed on or found to be a failure. A larger one is streamed and checked as it passes.
-func (m enforcing) pass(c *call) error {
+func (m enforcing) pass(c *call) end {
 	dropped := false // the message whose rest is being read
 	for c.in.open(); c.nextPart(); {
 		part := c.in.part
@@ -76,29 +76,28 @@ func (m enforcing) pass(c *call) error {
 			c.in.text = part.Data
 		}
 		c.in.noteResumption()
-		var done bool
-		var err error
+		var end end
 		switch {
 		case part.Other:
 			c.reply.relay(c.spoken(&part.Event), true, front.Between)
 		case part.Err != nil:
-			return c.in.bad(part.Err)
+			return again(c.in.bad(part.Err))
 		case part.Complete:
-			done, err = m.takeWhole(c, &part.Event)
+			end = m.takeWhole(c, &part.Event)
 		case c.in.stream && c.on.tooLongToMask(c.in.signs, c.req.id):
 			dropped = true
 		default:
-			done, err = m.takeLarge(c)
+			end = m.takeLarge(c)
 		}
-		if done || err != nil {
-			return err
+		if end.why != 0 {
+			return end
 		}
 	}
-	if err := c.in.ended(c.ctx); err != nil {
-		return err
+	if e := c.in.ended(c.ctx); e != nil {
+		return again(e)
 	}
 	c.reply.startEvents()
-	return nil
+	return end{why: answered}
 }
 
 // nextPart reads the next message, or piece of one.
@@ -111,28 +110,28 @@ func (c *call) nextPart() bool {
 	return ok
 }
 
-// takeWhole handles a message that arrived complete.
-func (enforcing) takeWhole(c *call, event *wire.Event) (done bool, err error) {
+// takeWhole handles a message that arrived complete. The answer goes on unless the message ends it.
+func (enforcing) takeWhole(c *call, event *wire.Event) end {
 	switch signs := c.in.signs; {
 	case c.in.stream && signs.Message() != wire.Response:
 		c.notice(signs)
 		c.reply.relay(c.spoken(event), true, front.Notice)
-		return false, nil
+		return end{}
 	case c.in.stream && !signs.ID.Equal(c.in.sentID()):
 		c.in.wrong = errWrongID // nor the client's: it is dropped
-		return false, nil
+		return end{}
 	case !isWhole(signs):
-		return true, c.in.bad(errNoMessage)
+		return again(c.in.bad(errNoMessage))
 	case !signs.ID.Equal(c.in.sentID()):
-		return true, c.in.bad(errWrongID)
+		return again(c.in.bad(errWrongID))
 	case c.in.tooMuch(int64(len(event.Data))):
-		return true, c.in.tooLarge()
+		return again(c.in.tooLarge())
 	}
 	if c.in.stream {
 		c.in.continues = true
 	}
 	if f := c.judge(event.Data); f != nil {
-		return true, c.aboutAccount(f)
+		return c.aboutAccount(f)
 	}
 	c.noteList(event.Data)
 	text := c.passed(event.Data)
@@ -146,7 +145,7 @@ func (enforcing) takeWhole(c *call, event *wire.Event) (done bool, err error) {
 		event = masking.WithoutComments(event)
 	}
 	c.reply.relay(event, c.in.stream, front.Answer)
-	return true, nil
+	return end{why: answered}
 }
 
 // noteList takes note of the list of tools that the server has given to the client.

@@ -13,7 +13,7 @@ import (
 // findSession looks up the session that a legacy message names. A session that is unknown, or was opened with
 // other credentials, such as a token that has since been refreshed, is answered with 404, which tells clients
 // to initialize a new one (MCP 2025-11-25, basic/transports, "Session Management").
-func findSession(c *call, next next) error {
+func findSession(c *call, next next) *failure {
 	id := c.req.header.Get(wire.HeaderSession)
 	if c.req.era != wire.Legacy || id == "" || c.req.msg.Method == wire.MethodInitialize {
 		return next(c)

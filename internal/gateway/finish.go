@@ -17,9 +17,7 @@ type outcome struct {
 
 	counted int           // attempts that the server may have acted on
 	doubt   bool          // one of them, which failed, may have changed something
-	last    attempt       // the last one sent
 	wait    time.Duration // before the next attempt
-	renewed bool          // the session was renewed for it
 	key     string        // the key by which an HTTP API's provider recognises repetitions
 
 	allowance limits.Allowance // what the call takes of the limits
@@ -28,26 +26,10 @@ type outcome struct {
 // maxTries limits the attempts in an outcome: a stream that is held open makes more.
 const maxTries = 16
 
-// An attempt is one request to the server, with details that only the stages need.
-type attempt struct {
-	observe.Attempt
-
-	session    string // the session's id at the server
-	generation int    // the generation of the client's session
-
-	answered bool // the server has begun to answer in full
-	lost     bool // the server does not know the session
-	refused  bool // the server rejects the caller's account
-
-	told     original // an HTTP answer that has the form of the endpoint's contract
-	outlived verdict  // about the other of two attempts, which failed first
-}
-
 // finish ends the call, and tells every observer the outcome, once. It never panics.
-func finish(c *call, next next) error {
-	if err := c.caught(next); err != nil { // translate has panicked: nothing more can be written
-		e := recourse.From(err)
-		c.out.record(e, "answer broken off")
+func finish(c *call, next next) *failure {
+	if f := c.caught(next); f != nil { // translate has panicked: nothing more can be written
+		c.out.record(f.e, "answer broken off")
 		c.reply.broken = true
 	}
 	c.out.End = observe.Failed
@@ -71,7 +53,7 @@ func (c *call) answered() bool {
 }
 
 // tell tells every observer how the call has ended.
-func tell(c *call) error {
+func tell(c *call) *failure {
 	defer c.in.close()
 	relayed := c.outer.isRelayed() && c.out.Record == nil
 	silent := len(c.g.observers) == 1 && !c.table.config.AccessLog && len(c.out.Failures) == 0 // only the log, and nothing for it
@@ -83,23 +65,6 @@ func tell(c *call) error {
 		each.Ended(o)
 	}
 	return nil
-}
-
-func (o *outcome) attempt() {
-	o.counted++
-	o.Sent++
-	o.last = attempt{Attempt: observe.Attempt{Wait: o.wait, Began: time.Now()}}
-	o.wait = 0
-}
-
-func (o *outcome) ended(e *recourse.Error) {
-	o.last.Took = time.Since(o.last.Began)
-	if e != nil {
-		o.last.Failure = e.Kind
-	}
-	if len(o.Attempts) < maxTries {
-		o.Attempts = append(o.Attempts, o.last.Attempt)
-	}
 }
 
 // decided records why the call is sent again after the last attempt, and after what wait, or why it is not.

@@ -2,159 +2,182 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/gateway/hedge"
-	"github.com/recoursehq/recourse/internal/gateway/observe"
-	"github.com/recoursehq/recourse/internal/policy/bulkhead"
+	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/retry"
 )
 
-// A runner is one of a call's two attempts.
-type runner struct {
-	*hedge.Copy
+// A half is what an attempt needs that may become one of two. Its steps run beside the call. They use the call's own state
+// only before the request is sent, and once it is their turn: never both at once, nor after the call.
+type half struct {
+	spare  bool // it is the second one
+	cancel context.CancelCauseFunc
+	sent   chan struct{} // closed once the request is under way, or is not sent
+	begun  chan struct{} // closed once the answer has begun, or there is none
+	turn   chan bool     // whether the attempt goes on with its answer; otherwise the other one does
+	done   chan struct{} // closed once it has ended
 
-	up     upstream.Connection
-	caller upstream.Caller
-	id     wire.ID // toward the server: ids in a session must differ
-	header http.Header
-	tried  attempt
+	header   http.Header // of the request; nil: it was not sent
+	answered bool        // an answer with status 200 has begun
+	broken   error       // why one has not begun; nil: it is empty
+
+	end   end
+	fault any // a panic
 }
 
-// hedge sends a call that only reads, and sends it again if the answer does not begin in time. Both attempts
-// may outlive the call, so they share nothing with it.
-func (c *call) hedge(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
-	spare, own := r.Clone(), *r.Message
-	r.Message = &own
-	one := c.to.start(ctx, r, c.req.msg.ID, &c.out.last)
-	if one.Within(c.to.entry.Hedge.After) {
-		return one.Resp, one.Err
+// hedge makes a second attempt of a call that only reads if the answer to the first does not begin in time. The one that is
+// answered first goes on, and the other one is given up.
+func hedge(a *attempt, try try) end {
+	c := a.of
+	if c.to.entry.Hedge == nil || !c.req.isCall() || c.rule.nature != retry.Reads || !c.on.manner.acts() {
+		return try(a)
 	}
-	leave, ok := c.to.mayHedge(c.rule.lane(&c.req), c.rule.Concurrency)
-	if !ok {
-		one.Wait()
-		return one.Resp, one.Err
+	one := &attempt{of: c, ctx: c.ctx} // it may outlive the call
+	one.start(try, false)
+	if !c.isPatient() {
+		return c.race(one, try).finish(true)
 	}
-	one.tried.Reason = "its answer had not begun, and the tool only reads"
-	c.out.attempt()
-	c.out.last.session, c.out.last.generation = one.tried.session, one.tried.generation
-	id := wire.ID(fmt.Sprintf("%q", c.req.id+"-hedge"))
-	m, span := c.trace.continued(c.req.msg, spare.Header)
-	c.out.last.Span = span
-	spare.Message, spare.Body = nil, wire.SpliceID(nil, m.Raw, m.IDAt, id)
-	two := c.to.start(ctx, spare, id, &c.out.last)
-
-	winner, loser, legacy := one, two, c.req.era == wire.Legacy
-	if !one.Outruns(two.Copy) {
-		winner, loser = two, one
-	}
-	if winner.Answered {
-		c.out.Attempts = append(c.out.Attempts, loser.ended(true))
-		loser.Cancel()
-		c.g.background(cancelTime, func(ctx context.Context) {
-			defer leave()
-			loser.end(ctx, legacy)
-		})
-	} else { // only the other one is left
-		winner, loser = loser, winner
-		c.out.Attempts = append(c.out.Attempts, loser.ended(false))
-		if !c.left() { // else it was ended on the client's behalf
-			status, e := c.to.endOf(ctx, loser)
-			winner.tried.outlived = verdictOf(status, e, true)
-		}
-		loser.Drop()
-		winner.Wait()
-		leave()
-	}
-	c.out.last, c.in.id = winner.tried, winner.id
-	return winner.Resp, winner.Err
+	winner := one
+	c.patiently(func() { winner = c.race(one, try) })
+	return winner.finish(true)
 }
 
-// start makes an attempt with that request, whose message is its own and has that id.
-func (to *target) start(ctx context.Context, r *upstream.Request, id wire.ID, tried *attempt) *runner {
-	run := &runner{up: to.up, caller: r.Caller, id: id, header: r.Header.Clone(), tried: *tried}
-	run.Copy = hedge.Start(ctx, func(ctx context.Context) (*wire.Answer, error) { return run.up.Do(ctx, r) })
-	return run
+// race waits for the beginning of an answer, of another attempt if that takes too long, and returns the attempt whose turn
+// it is.
+func (c *call) race(one *attempt, try try) *attempt {
+	if pause.Until(one.half.begun, c.to.entry.Hedge.After) {
+		return one
+	}
+	two := &attempt{of: c, ctx: c.ctx, id: wire.ID(fmt.Sprintf("%q", c.req.id+"-hedge"))} // ids in a session must differ
+	if two.start(try, true); two.half.header == nil {
+		two.finish(false)
+		<-one.half.begun
+		return one
+	}
+	one.report.Reason = "its answer had not begun, and the tool only reads"
+	first, other := one, two
+	select {
+	case <-one.half.begun:
+	case <-two.half.begun:
+		first, other = two, one
+	}
+	if first.half.answered {
+		c.giveUp(other)
+		return first
+	}
+	end := first.finish(false) // only the other one is left
+	first.note(end.status, end.e)
+	<-other.half.begun
+	return other
 }
 
-// mayHedge reports whether another attempt is possible: a place in each bulkhead, which leave gives back, a
-// closed breaker, and a repetition left in the budget.
-func (to *target) mayHedge(lane string, ofTool *config.Concurrency) (leave func(), ok bool) {
-	if to.guard.breaker != nil && !to.guard.breaker.Closed(lane) {
-		return nil, false
+// start takes an attempt through the other steps, and returns when its request is under way, or is not sent.
+func (a *attempt) start(try try, spare bool) {
+	h := &half{
+		spare: spare, sent: make(chan struct{}), begun: make(chan struct{}), turn: make(chan bool, 1), done: make(chan struct{}),
 	}
-	var places []*bulkhead.Bulkhead
-	leave = func() {
-		for _, b := range places {
-			b.Leave()
-		}
-	}
-	for _, b := range []*bulkhead.Bulkhead{to.guard.toolBulkheads[ofTool], to.guard.bulkhead} {
-		if b == nil {
-			continue
-		}
-		if !b.Try() {
-			leave()
-			return nil, false
-		}
-		places = append(places, b)
-	}
-	if !to.backend.Budget.Take() {
-		leave()
-		return nil, false
-	}
-	return leave, true
+	a.half = h
+	a.ctx, h.cancel = context.WithCancelCause(a.ctx)
+	go func() {
+		defer close(h.done)
+		defer func() {
+			if h.fault = throw(recover()); h.header == nil {
+				close(h.sent)
+				close(h.begun)
+			}
+		}()
+		h.end = try(a)
+	}()
+	<-h.sent
 }
+
+// do makes the request, and waits for the beginning of the answer.
+func (h *half) do(ctx context.Context, up upstream.Connection, r *upstream.Request) (*wire.Answer, error) {
+	h.header = r.Header.Clone()
+	close(h.sent)
+	defer close(h.begun)
+	resp, err := up.Do(ctx, r)
+	if err == nil && resp.Status == http.StatusOK {
+		// The head alone says nothing: a server that streams sends it at once, whatever its tool does.
+		first, broken := resp.Peek(1)
+		h.answered, h.broken = len(first) > 0, broken
+	}
+	return resp, err
+}
+
+// finish waits for the end of an attempt, whose turn it is or not. A panic belongs to the call.
+func (a *attempt) finish(turn bool) end {
+	a.half.turn <- turn
+	if <-a.half.done; a.half.fault != nil {
+		panic(a.half.fault)
+	}
+	return a.half.end
+}
+
+// errOutrun is why an attempt ends when the other one was answered first.
+var errOutrun = errors.New("the other attempt was answered first")
 
 // cancelTime limits the time for telling a server that an attempt is no longer wanted.
 const cancelTime = 5 * time.Second
 
-// end ends the attempt that was not answered first. A legacy server needs a notification (MCP 2025-11-25,
-// basic/utilities/cancellation); a modern one notices that nobody is listening.
-func (r *runner) end(ctx context.Context, legacy bool) {
-	if legacy {
-		params := fmt.Appendf(nil, `{"requestId":%s,"reason":%q}`, r.id, hedge.ErrOutrun)
-		body := wire.AppendRequest(nil, nil, wire.MethodCancelled, params)
-		resp, err := r.up.Do(ctx, &upstream.Request{Header: r.header, Body: body, Caller: r.caller})
-		if err == nil {
-			_ = resp.Close() // it is a notification
+// giveUp ends the attempt that was not answered first.
+func (c *call) giveUp(a *attempt) {
+	given := *a
+	given.note(0, recourse.Cancelled())
+	c.tainted = true
+	a.half.cancel(errOutrun)
+	legacy := c.req.era == wire.Legacy
+	c.g.background(cancelTime, func(ctx context.Context) {
+		if legacy {
+			a.tellCancelled(ctx)
 		}
-	}
-	r.Drop()
+		a.half.turn <- false
+		if <-a.half.done; a.half.fault != nil {
+			_ = c.g.logPanic(c.req.id, a.half.fault)
+		}
+	})
 }
 
-// endOf returns how an attempt ended whose answer has not begun: the status, 0 if there was none, and the
-// error.
-func (to *target) endOf(ctx context.Context, r *runner) (status int, e *recourse.Error) {
-	switch {
-	case r.Err != nil:
-		return 0, recourse.From(r.Err)
-	case r.Resp.Status != http.StatusOK:
-		return r.Resp.Status, to.reader.HTTP(r.Resp.Status, r.Resp.Header, nil, "").Error()
+// tellCancelled tells a legacy server that an attempt is no longer wanted (MCP 2025-11-25, basic/utilities/cancellation). A
+// modern one notices that nobody is listening.
+func (a *attempt) tellCancelled(ctx context.Context) {
+	id := a.id
+	if id == nil {
+		id = a.of.req.msg.ID
 	}
-	if r.Broken != nil {
-		e = to.broken(ctx, r.Broken)
+	params := fmt.Appendf(nil, `{"requestId":%s,"reason":%q}`, id, errOutrun)
+	body := wire.AppendRequest(nil, nil, wire.MethodCancelled, params)
+	if resp, err := a.of.to.up.Do(ctx, a.of.who.request(a.half.header, body)); err == nil {
+		_ = resp.Close() // it is a notification
 	}
-	return http.StatusOK, e
 }
 
-// ended returns the record of an attempt that does not count, because it was outrun or has failed.
-func (r *runner) ended(outrun bool) observe.Attempt {
-	tried := r.tried.Attempt
-	tried.Took = time.Since(tried.Began)
+// yielded returns how an attempt has ended that makes way for the other one.
+func (a *attempt) yielded(resp *wire.Answer, err error) end {
+	to := a.of.to
 	switch {
-	case outrun:
-		tried.Failure = recourse.KindCancelled
-	case r.Err != nil:
-		tried.Failure = recourse.From(r.Err).Kind
-	default:
-		tried.Status = r.Resp.Status
-		tried.Failure = recourse.FromStatus("", tried.Status).Kind
+	case errors.Is(context.Cause(a.ctx), errOutrun):
+		if err == nil {
+			_ = resp.Close()
+		}
+		return end{why: outrun}
+	case err != nil:
+		return again(recourse.From(err))
 	}
-	return tried
+	defer func() { _ = resp.Close() }()
+	e := to.reader.BadResponse(errNoMessage)
+	switch {
+	case resp.Status != http.StatusOK:
+		e = to.reader.HTTP(resp.Status, resp.Header, nil, "").Error()
+	case a.half.broken != nil:
+		e = to.broken(a.ctx, a.half.broken)
+	}
+	return end{why: repeatable, e: e, status: resp.Status}
 }

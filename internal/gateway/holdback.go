@@ -14,33 +14,38 @@ import (
 
 // holdBack refuses an attempt while the breaker is open, and reports the result of every other attempt to the
 // breaker. In observe mode nothing is refused.
-func holdBack(c *call, next next) error {
-	b := c.to.guard.breaker
+func holdBack(a *attempt, try try) end {
+	c, b := a.of, a.of.to.guard.breaker
+	if a.isSpare() && !c.to.spares(c.rule.lane(&c.req)) {
+		return end{why: heldBack}
+	}
 	if b == nil || !c.req.isBounded() {
-		return next(c)
+		return try(a)
 	}
 	pass, refusal := b.Admit(time.Now(), c.rule.lane(&c.req))
 	if refusal != nil {
 		e := c.to.heldBack(refusal)
 		if c.reply.manner.object(c, e) != nil {
-			return e // not object's failure: repeat must still see an error that it may act on
+			return notSent(e) // not object's failure: repeat may still act on it
 		}
-		return next(c)
+		return try(a)
 	}
-	err := next(c)
-	if outlived := c.out.last.outlived; outlived.outcome != breaker.Nothing {
-		c.to.tellBreaker(c.g.log, pass, outlived)
-	}
-	told := c.toldOf(err)
+	end := try(a)
+	told := c.toldOf(&end)
 	if told.outcome == breaker.Answered && !wire.Named(c.req.msg.Method) {
 		told.outcome = breaker.Nothing // it may have been answered from memory, as a list or a shared program's initialize is
 	}
 	c.to.tellBreaker(c.g.log, pass, told)
-	return err
+	return end
 }
 
-// errHeldBack is the cause in a failure that says that the gateway did not send the call, to protect the
-// server.
+// spares reports whether there may be a second attempt beside the first: the server is not even probed, and there is a
+// repetition left in the budget.
+func (to *target) spares(lane string) bool {
+	return (to.guard.breaker == nil || to.guard.breaker.Closed(lane)) && to.backend.Budget.Take()
+}
+
+// errHeldBack is the cause of a failure that says that the gateway did not send the call, to protect the server.
 var errHeldBack = errors.New("the gateway holds calls back")
 
 // tellBreaker reports what an attempt has shown, and logs whether the breaker has opened or closed.
@@ -101,17 +106,17 @@ type verdict struct {
 	stated  time.Duration // how long the server asked to be left alone
 }
 
-// toldOf returns what the last attempt, which ended with err, shows about the server.
-func (c *call) toldOf(err error) verdict {
-	if c.left() { // it was ended on the client's behalf
+// toldOf returns what an attempt shows about the server.
+func (c *call) toldOf(end *end) verdict {
+	if end.why == outrun || c.left() { // it was ended on the client's behalf
 		return verdict{}
 	}
-	e, _ := err.(*recourse.Error)             //nolint:errorlint // stages return it unwrapped
-	if f, ok := err.(*failure); ok && f.off { //nolint:errorlint // stages return it unwrapped
-		e = f.e
+	e := end.e
+	if end.why == failed && end.failure.off {
+		e = end.failure.e
 	}
-	v := verdictOf(c.out.last.Status, e, c.req.isCall())
-	if e == nil && c.reply.broken && v.outcome == breaker.Answered && c.out.last.Status <= http.StatusOK {
+	v := verdictOf(end.status, e, c.req.isCall())
+	if e == nil && c.reply.broken && v.outcome == breaker.Answered && end.status <= http.StatusOK {
 		v.outcome = breaker.Failed
 	}
 	return v

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 
 	"github.com/recoursehq/recourse"
@@ -17,9 +18,10 @@ import (
 
 // inbound is the server's answer to the last attempt, while it is being read. It knows what may be wrong with one.
 type inbound struct {
-	req    *request       // what it answers
-	to     *target        // who sends it
-	config *config.Config // how much of it is read
+	req     *request       // what it answers
+	to      *target        // who sends it
+	config  *config.Config // how much of it is read
+	session string         // in which the request was made, at the server
 
 	resp     *wire.Answer
 	stream   bool // it is an event stream
@@ -41,9 +43,17 @@ type inbound struct {
 }
 
 // reset prepares for the answer to another attempt.
-func (in *inbound) reset(req *request, to *target, limits *config.Config) {
-	in.req, in.to, in.config = req, to, limits
-	in.cut, in.id = "", nil
+func (in *inbound) reset(a *attempt, resp *wire.Answer) {
+	in.req, in.to, in.config = &a.of.req, a.of.to, a.of.table.config
+	in.resp, in.id, in.session, in.cut = resp, a.id, a.session, ""
+}
+
+// shown returns what is known of the attempt's end while its answer is being read.
+func (in *inbound) shown() *end {
+	if in.resp == nil {
+		return new(end)
+	}
+	return &end{status: in.resp.Status, full: in.resp.Status == http.StatusOK}
 }
 
 // open prepares to read the answer.
@@ -143,7 +153,7 @@ func (in *inbound) flaw() error {
 
 // ended returns why an answer has ended before the final message; nil: on purpose. A legacy server may close a
 // stream, and its client resumes it with a GET.
-func (in *inbound) ended(ctx context.Context) error {
+func (in *inbound) ended(ctx context.Context) *recourse.Error {
 	switch {
 	case wire.BrokeOff(in.err):
 		return in.to.broken(ctx, in.err)

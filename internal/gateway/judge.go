@@ -84,27 +84,27 @@ func (c *call) late() {
 		return
 	}
 	e := recourse.New(recourse.KindUnknown, "").WithOrigin(recourse.OriginServer)
-	c.out.record(c.withEffect(e), "failure beyond the decision window: not rewritten")
+	c.out.record(c.withEffect(c.in.shown(), e), "failure beyond the decision window: not rewritten")
 }
 
 // maxErrorBody limits how much is read of an answer with a status of 400 or more.
 const maxErrorBody = 64 << 10
 
 // refusal handles an answer whose HTTP status is not 200.
-func (c *call) refusal() error {
+func (c *call) refusal() end {
 	resp := c.in.resp
 	refused, narrowed := c.refusesAccount(resp.Status, resp.Header)
 	if narrowed != nil {
-		return settled(narrowed)
+		return settled(narrowed).end()
 	}
 	if c.on.passesAuth(resp.Status) && !c.reply.started {
 		body, e := c.refusedCredentials()
-		return &failure{e: e, text: body, passed: true}
+		return (&failure{e: e, text: body, passed: true}).end()
 	}
 	within := c.table.config.DecideWithin
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, int64(within)+1)) // if reading fails, the status still counts
 	if err := c.ctx.Err(); err != nil {
-		return c.to.broken(c.ctx, err)
+		return again(c.to.broken(c.ctx, err))
 	}
 	if len(text) > int(within) {
 		c.in.cut = within.String()
@@ -115,24 +115,23 @@ func (c *call) refusal() error {
 	}
 	reading := c.to.reader.HTTP(resp.Status, resp.Header, text, c.in.cut)
 	e := c.req.explainRefusal(reading.Error(), text)
-	if c.out.last.refused = refused; refused {
-		return e.WithEffect(recourse.EffectNone)
+	switch {
+	case refused:
+		return end{why: accountRefused, e: e.WithEffect(recourse.EffectNone)}
+	case c.lostSession(c.in.session, resp.Status, e):
+		return end{why: sessionLost, e: e.WithEffect(recourse.EffectNone)}
+	case reading.Contract == nil && c.req.forProgram(e) && c.in.isRefusal(text):
+		return c.in.rpcFailure(resp.Status, text, e).end()
 	}
-	if c.out.last.lost = c.lostSession(c.out.last.session, resp.Status, e); c.out.last.lost {
-		return e.WithEffect(recourse.EffectNone)
-	}
-	if reading.Contract == nil && c.req.forProgram(e) && c.in.isRefusal(text) {
-		return c.in.rpcFailure(resp.Status, text, e)
-	}
-	c.tells(reading, c.in.cut)
-	return e
+	return end{why: repeatable, e: e, told: c.told(reading, c.in.cut)}
 }
 
-// tells keeps what the body of an HTTP answer says in the form of a contract, unless it is cut.
-func (c *call) tells(reading contract.Reading, cut string) {
+// told returns what the body of an HTTP answer says in the form of a contract, unless it is cut.
+func (c *call) told(reading contract.Reading, cut string) (o original) {
 	if reading.Original != nil && cut == "" {
-		c.out.last.told = original{raw: masking.Body(c.masker(), reading.Original), at: reading.OriginalAt, from: reading.Contract}
+		o = original{raw: masking.Body(c.masker(), reading.Original), at: reading.OriginalAt, from: reading.Contract}
 	}
+	return o
 }
 
 // passesAuth reports whether a refusal is between the client and the server: the client's own credentials
@@ -184,21 +183,21 @@ func (in *inbound) isRefusal(body []byte) bool {
 
 // provided reads the answer of an HTTP API's provider again, with everything that the gateway knows about its
 // errors. Any other error is returned unchanged.
-func (c *call) provided(e *recourse.Error) *recourse.Error {
+func (c *call) provided(e *recourse.Error) end {
 	refusal, ok := errors.AsType[*api.RefusedError](e.Cause())
 	if !ok {
-		return e
+		return again(e)
 	}
-	c.out.last.Status = refusal.Status
 	refused, narrowed := c.refusesAccount(refusal.Status, refusal.Header)
-	if narrowed != nil {
-		return narrowed
-	}
-	if c.out.last.refused = refused; refused {
-		return e.WithEffect(recourse.EffectNone)
+	switch {
+	case narrowed != nil:
+		return end{why: repeatable, e: narrowed, status: refusal.Status}
+	case refused:
+		return end{why: accountRefused, e: e.WithEffect(recourse.EffectNone), status: refusal.Status}
 	}
 	reading := c.to.reader.Provider(refusal, e, !c.to.reader.PassesCredentials && !c.on.forwards("Authorization"))
-	c.tells(reading, refusal.Cut)
-	c.out.last.answered = refusal.Status != http.StatusUnauthorized || reading.Contract != nil
-	return reading.Error()
+	return end{
+		why: repeatable, e: reading.Error(), status: refusal.Status, told: c.told(reading, refusal.Cut),
+		full: refusal.Status != http.StatusUnauthorized || reading.Contract != nil,
+	}
 }

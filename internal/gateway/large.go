@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
@@ -12,11 +13,11 @@ import (
 // takeLarge handles a message that does not fit into the window, or an event that the stream breaks off. Once
 // it is being streamed, faults can no longer be reported: if the message turns out not to be an answer, or to
 // be someone else's, it is aborted so that no client accepts it, and a failure is only logged.
-func (m enforcing) takeLarge(c *call) (done bool, err error) {
+func (m enforcing) takeLarge(c *call) end {
 	first, isAnswer := &c.in.part.Event, c.in.signs.MethodAt.IsZero()
 	asks := c.bindsState() && string(c.in.signs.ResultType) == wire.InputRequired
 	if c.in.beginsFailed(first.Data) || isAnswer && (asks || c.on.filters(&c.req)) {
-		return true, m.collect(c, first)
+		return m.collect(c, first)
 	}
 	size := int64(len(first.Data))
 	if c.in.stream { // it may end here: then nothing of it is sent
@@ -25,7 +26,7 @@ func (m enforcing) takeLarge(c *call) (done bool, err error) {
 		first = &kept
 		if !c.in.next() {
 			c.in.resumable = false
-			return true, c.in.ended(c.ctx)
+			return again(c.in.ended(c.ctx))
 		}
 	} else {
 		isAnswer, size = true, max(size, c.in.resp.Length)
@@ -33,20 +34,20 @@ func (m enforcing) takeLarge(c *call) (done bool, err error) {
 	switch signs := c.in.signs; {
 	case !isAnswer:
 	case c.in.tooMuch(size):
-		return true, c.in.tooLarge()
+		return again(c.in.tooLarge())
 	case !signs.IDAt.IsZero() && !signs.ID.Equal(c.in.sentID()):
-		return true, c.in.bad(errWrongID)
+		return again(c.in.bad(errWrongID))
 	case c.in.id != nil || c.in.forged():
 		c.reply.rewrite = new(wire.Rewriter)
 		c.reply.rewrite.Renumber(c.in.id, c.req.msg.ID, c.in.forged())
 	}
 	c.reply.relay(first, c.in.stream, c.in.said())
-	return isAnswer, m.flow(c, int64(len(first.Data)), isAnswer)
+	return m.flow(c, int64(len(first.Data)), isAnswer)
 }
 
 // flow forwards a large message from its second piece on, which a stream has brought already; total is the number
 // of bytes before that.
-func (enforcing) flow(c *call, total int64, isAnswer bool) error {
+func (enforcing) flow(c *call, total int64, isAnswer bool) end {
 	for read := c.in.stream; read || c.in.next(); read = false {
 		piece := &c.in.part.Event
 		total += int64(len(piece.Data))
@@ -59,18 +60,20 @@ func (enforcing) flow(c *call, total int64, isAnswer bool) error {
 		}
 		c.deadline.Alive()
 		switch c.reply.relay(piece, c.in.stream, c.in.said()); {
+		case c.reply.gone && isAnswer:
+			return end{why: answered}
 		case c.reply.gone:
-			return nil
+			return end{}
 		case !piece.Complete:
 			continue
 		case !isAnswer:
-			return nil
+			return end{}
 		}
 		if c.in.stream {
 			c.in.continues = true
 		}
 		c.late()
-		return nil
+		return end{why: answered}
 	}
 	return c.breakOff(c.to.broken(c.ctx, c.in.err))
 }
@@ -98,38 +101,37 @@ func (in *inbound) beginsFailed(text []byte) bool {
 
 // collect reads on in a failure that begins with first, up to max_failure, and has it translated: complete,
 // or as much of it as was read.
-func (m enforcing) collect(c *call, first *wire.Event) error {
+func (m enforcing) collect(c *call, first *wire.Event) end {
 	release, err := c.g.holdLarge(c.ctx)
 	if err != nil {
-		return c.to.broken(c.ctx, err)
+		return again(c.to.broken(c.ctx, err))
 	}
 	c.in.release = release
 	event := &wire.Event{ID: bytes.Clone(first.ID), Type: bytes.Clone(first.Type), Data: bytes.Clone(first.Data), First: true, Retry: -1}
 	for !event.Complete {
 		if most := int(c.in.maxFailure()); len(event.Data) > most {
-			text, err := c.in.cutOff(event.Data[:most])
-			if err != nil {
-				return err
+			text, e := c.in.cutOff(event.Data[:most])
+			if e != nil {
+				return again(e)
 			}
 			if f := c.judge(text); f != nil {
-				return f
+				return f.end()
 			}
-			return c.in.bad(errNoMessage) // the rest turned it into something else
+			return again(c.in.bad(errNoMessage)) // the rest turned it into something else
 		}
 		if !c.in.next() {
 			c.in.resumable = false
-			return c.in.ended(c.ctx)
+			return again(c.in.ended(c.ctx))
 		}
 		piece := c.in.part
 		if piece.Err != nil {
-			return c.in.bad(piece.Err)
+			return again(c.in.bad(piece.Err))
 		}
 		c.deadline.Alive()
 		event.Data = append(event.Data, piece.Data...)
 		event.Complete = piece.Complete
 	}
-	_, err = m.takeWhole(c, event)
-	return err
+	return m.takeWhole(c, event)
 }
 
 // maxFailure returns how much of a failure is read.
@@ -138,7 +140,7 @@ func (in *inbound) maxFailure() strictyaml.Size {
 }
 
 // cutOff makes text, the beginning of a failure larger than max_failure, a message that can be judged.
-func (in *inbound) cutOff(text []byte) ([]byte, error) {
+func (in *inbound) cutOff(text []byte) ([]byte, *recourse.Error) {
 	if in.tooMuch(max(int64(len(text)), in.resp.Length)) {
 		return nil, in.tooLarge()
 	}

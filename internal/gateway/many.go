@@ -174,7 +174,7 @@ type relaying struct{ enforcing }
 
 func (relaying) final(*call) string { return "the server's own stages repeat what is safe to repeat" }
 
-func (relaying) answer(c *call) error {
+func (relaying) answer(c *call) end {
 	if !c.outer.isRelayed() || !c.req.asks() {
 		return enforcing{}.answer(c)
 	}
@@ -183,7 +183,7 @@ func (relaying) answer(c *call) error {
 	}
 	if c.in.resp.Status != http.StatusOK {
 		c.reply.passOn(c.in.resp.Body)
-		return nil
+		return end{why: answered}
 	}
 	if c.in.open(); c.in.stream {
 		c.reply.startEvents()
@@ -192,13 +192,13 @@ func (relaying) answer(c *call) error {
 	for c.in.next() {
 		c.deadline.Alive()
 		if c.reply.relay(&c.in.part.Event, c.in.stream, c.in.said()); c.reply.gone {
-			return nil
+			return end{why: answered}
 		}
 	}
 	if !errors.Is(c.in.err, io.EOF) {
 		c.reply.abort()
 	}
-	return nil
+	return end{why: answered}
 }
 
 // An outer is a request at an endpoint with several servers, as seen by the calls that are made for it at the
@@ -401,7 +401,7 @@ func (c *call) ownState() *recourse.Error {
 
 // refuseState returns the failure for a request whose state is not from the server. It is meant for the
 // client's program, not for its model, so it is a JSON-RPC error whatever the contract says.
-func (in *inbound) refuseState(id wire.ID, e *recourse.Error) error {
+func (in *inbound) refuseState(id wire.ID, e *recourse.Error) *failure {
 	text := wire.AppendError(nil, id, wire.CodeInvalidParams, e.Sentence(), nil)
 	if in.rescan(text) != nil {
 		return settled(e)

@@ -15,7 +15,7 @@ import (
 // observing passes everything on unchanged, and reports what enforcing would have done.
 type observing struct{}
 
-func (m observing) object(c *call, e *recourse.Error) error {
+func (m observing) object(c *call, e *recourse.Error) *failure {
 	m.report(c, e)
 	return nil
 }
@@ -39,7 +39,7 @@ func (observing) holds() bool { return false }
 
 func (observing) acts() bool { return false }
 
-func (m observing) answer(c *call) error {
+func (m observing) answer(c *call) end {
 	method, status := c.req.method, c.in.resp.Status
 	streams := c.in.resp.Stream
 	switch {
@@ -56,28 +56,28 @@ func (m observing) answer(c *call) error {
 	default:
 		c.reply.passOn(c.in.resp.Body)
 	}
-	return nil
+	return end{why: answered}
 }
 
 // watchRefusal passes on an answer whose status is not 200.
-func (m observing) watchRefusal(c *call) error {
+func (m observing) watchRefusal(c *call) end {
 	resp := c.in.resp
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, int64(c.table.config.DecideWithin)+1)) // if reading fails, the status still counts
 	if c.ctx.Err() != nil {
-		return c.to.broken(c.ctx, c.ctx.Err())
+		return again(c.to.broken(c.ctx, c.ctx.Err()))
 	}
 	m.report(c, c.req.explainRefusal(c.to.reader.HTTP(resp.Status, resp.Header, body, "").Error(), body))
 	c.reply.passOn(io.MultiReader(bytes.NewReader(body), c.in.resp.Body))
-	return nil
+	return end{why: answered}
 }
 
 // watchAnswer passes on an answer with status 200.
-func (m observing) watchAnswer(c *call) error {
-	answered := false
+func (m observing) watchAnswer(c *call) end {
+	whole := false
 	for c.in.open(); c.in.next(); {
 		part := c.in.part
 		if c.reply.relay(&part.Event, c.in.stream, c.in.said()); c.reply.gone {
-			return nil
+			return end{why: answered}
 		}
 		c.in.noteResumption()
 		if !part.First || !part.Complete {
@@ -93,34 +93,34 @@ func (m observing) watchAnswer(c *call) error {
 			continue
 		}
 		m.watchMessage(c)
-		answered = true
+		whole = true
 	}
 	if c.in.part != nil { // what came before the fault
 		c.reply.relay(&c.in.part.Event, c.in.stream, front.Unknown)
 	}
 	if c.reply.gone {
-		return nil
+		return end{why: answered}
 	}
-	return m.watchEnd(c, answered)
+	return m.watchEnd(c, whole)
 }
 
 // watchEnd handles the end of an answer that was passed on.
-func (m observing) watchEnd(c *call, answered bool) error {
+func (m observing) watchEnd(c *call, whole bool) end {
 	if c.in.stream {
 		c.reply.startEvents()
 	}
-	if answered {
+	if whole {
 		if !errors.Is(c.in.err, io.EOF) {
 			c.reply.abort()
 		}
-		return nil
+		return end{why: answered}
 	}
-	err := c.in.ended(c.ctx)
-	if err != nil && wire.BrokeOff(c.in.err) {
-		return c.breakOff(err)
+	e := c.in.ended(c.ctx)
+	if e != nil && wire.BrokeOff(c.in.err) {
+		return c.breakOff(e)
 	}
-	m.report(c, recourse.From(err))
-	return nil
+	m.report(c, e)
+	return end{why: answered}
 }
 
 // report records a failure that was passed on unchanged: what the client got, and what it would have got.
@@ -128,8 +128,9 @@ func (observing) report(c *call, e *recourse.Error) {
 	if e == nil {
 		return
 	}
-	e = c.settle(e)
-	after := c.on.contract.Write(e, c.contractCall(e, c.protocolStatus(e.Kind)))
+	last := c.in.shown()
+	e = c.settle(last, e)
+	after := c.on.contract.Write(e, c.contractCall(last, e, c.protocolStatus(e.Kind)))
 	c.out.Record, c.out.Reason = after.Record, "failures are only observed"
 	c.out.Failures = append(c.out.Failures, observe.Failure{
 		Message: "observed", Error: after.Record, Note: "passed on as it came", Attempts: c.out.counted,

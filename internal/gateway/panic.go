@@ -12,14 +12,14 @@ import (
 )
 
 // caught continues with the next stages. A panic in one of them becomes the failure of this call, and ends no other.
-func (c *call) caught(next next) (err error) {
+func (c *call) caught(next next) (f *failure) {
 	defer func() {
 		switch fault := recover(); fault {
 		case nil:
 		case http.ErrAbortHandler: // net/http's way to break an answer off without a word
-			c.reply.broken, err = true, nil
+			c.reply.broken, f = true, nil
 		default:
-			err = c.panicked(fault)
+			f = c.panicked(fault)
 		}
 	}()
 	return next(c)
@@ -27,10 +27,8 @@ func (c *call) caught(next next) (err error) {
 
 // panicked logs a panic, which is a bug, and returns the failure of its call: written if nothing has been sent yet,
 // else the answer is broken off.
-func (c *call) panicked(fault any) error {
-	cause := fmt.Errorf("panic: %v", fault)
-	c.g.log.LogAttrs(context.Background(), slog.LevelError, "panic", slog.String("request_id", c.req.id),
-		slog.Any("cause", observe.Private{}.Mask(cause)), slog.String("stack", string(debug.Stack())))
+func (c *call) panicked(fault any) *failure {
+	cause := c.g.logPanic(c.req.id, fault)
 	c.tainted = true
 	e := recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(cause)
 	if c.out.counted > 0 {
@@ -44,4 +42,32 @@ func (c *call) panicked(fault any) error {
 	default:
 		return settled(e)
 	}
+}
+
+// A thrown is a panic in another goroutine, on its way to the call that it belongs to.
+type thrown struct {
+	fault any
+	stack []byte
+}
+
+// throw returns what a goroutine has recovered from, to be thrown again; nil: nothing.
+func throw(fault any) any {
+	switch fault {
+	case nil, http.ErrAbortHandler:
+		return fault
+	default:
+		return thrown{fault, debug.Stack()}
+	}
+}
+
+// logPanic logs a panic in a call, and returns it as an error.
+func (g *Gateway) logPanic(id string, fault any) error {
+	from, elsewhere := fault.(thrown)
+	if !elsewhere {
+		from = thrown{fault, debug.Stack()}
+	}
+	cause := fmt.Errorf("panic: %v", from.fault)
+	g.log.LogAttrs(context.Background(), slog.LevelError, "panic", slog.String("request_id", id),
+		slog.Any("cause", observe.Private{}.Mask(cause)), slog.String("stack", string(from.stack)))
+	return cause
 }

@@ -53,9 +53,9 @@ func (l *panicLog) panics(tb testing.TB) (lines []panicLine) {
 	return lines
 }
 
-// panicking returns a stage that panics with fault before or after the following stages.
-func panicking(fault any, after bool) stage {
-	return func(c *call, next next) error {
+// panicking returns a stage, or a step, that panics with fault before or after the following ones.
+func panicking[C, R any](fault any, after bool) func(C, func(C) R) R {
+	return func(c C, next func(C) R) R {
 		if after {
 			_ = next(c)
 		}
@@ -74,7 +74,7 @@ func TestPanicInAStage(t *testing.T) {
 	unavailable := []testkit.Fault{faults.Status(http.StatusServiceUnavailable, faults.Plain)}
 	tests := []struct {
 		name    string
-		before  int // how many stages follow the panicking one
+		at      int // how many stages precede the panicking one; 0: it is a step, before send
 		after   bool
 		fault   any
 		path    string
@@ -84,35 +84,39 @@ func TestPanicInAStage(t *testing.T) {
 		form    string // part of the answer; "": the answer is broken off, or already sent
 	}{
 		{
-			name: "before the message is read", before: len(stages) - 4, fault: "a bug",
+			name: "before the message is read", at: 4, fault: "a bug",
 			want: seen{End: observe.Failed, Kind: recourse.KindInternal, Effect: recourse.EffectNone, Status: 500, Told: 1}, form: `"kind":"internal"`,
 		},
 		{
-			name: "before the call is sent", before: 1, fault: "a bug",
+			name: "before the call is sent", fault: "a bug",
 			want: seen{End: observe.Failed, Kind: recourse.KindInternal, Effect: recourse.EffectNone, Status: 200, Told: 1}, form: `"effect":"none"`,
 		},
 		{
-			name: "after the call was sent", before: 1, after: true, fault: "a bug", answers: unavailable,
+			name: "after the call was sent", after: true, fault: "a bug", answers: unavailable,
 			want: seen{End: observe.Failed, Kind: recourse.KindInternal, Effect: recourse.EffectUnknown, Attempts: []int{503}, Status: 200, Told: 1}, form: `"effect":"unknown"`,
 		},
 		{
-			name: "after a read was sent", before: 1, after: true, fault: "a bug", tool: testkit.GetField, answers: unavailable,
+			name: "after a read was sent", after: true, fault: "a bug", tool: testkit.GetField, answers: unavailable,
 			want: seen{End: observe.Failed, Kind: recourse.KindInternal, Effect: recourse.EffectNone, Attempts: []int{503}, Status: 200, Told: 1}, form: `"effect":"none"`,
 		},
 		{
-			name: "after the answer", before: 1, after: true, fault: "a bug",
+			name: "after the answer", after: true, fault: "a bug",
 			want: seen{End: observe.BrokenOff, Kind: recourse.KindInternal, Effect: recourse.EffectUnknown, Attempts: []int{200}, Status: 200, Told: 1},
 		},
 		{
-			name: "where failures are written", before: len(stages) - 1, after: true, fault: "a bug",
+			name: "where failures are written", at: 1, after: true, fault: "a bug",
 			want: seen{End: observe.BrokenOff, Kind: recourse.KindInternal, Effect: recourse.EffectUnknown, Attempts: []int{200}, Status: 200, Told: 1},
 		},
 		{
-			name: "one server of several", path: "/all", before: 1, fault: "a bug",
+			name: "one server of several", path: "/all", fault: "a bug",
 			want: seen{End: observe.Failed, Kind: recourse.KindInternal, Effect: recourse.EffectNone, Status: 200, Told: 1}, form: `"effect":"none"`,
 		},
 		{
-			name: "net/http's way to abort", before: 1, fault: http.ErrAbortHandler,
+			name: "one of two attempts", path: "/hedged/mcp", tool: testkit.GetField, fault: "a bug",
+			want: seen{End: observe.Failed, Kind: recourse.KindInternal, Effect: recourse.EffectNone, Status: 200, Told: 1}, form: `"effect":"none"`,
+		},
+		{
+			name: "net/http's way to abort", fault: http.ErrAbortHandler,
 			want: seen{End: observe.BrokenOff},
 		},
 	}
@@ -123,6 +127,7 @@ func TestPanicInAStage(t *testing.T) {
 			srv := testkit.NewServer(t)
 			set := contract.Builtin()
 			cfg, err := config.Parse("recourse.yaml", []byte("servers:\n  farm: {url: '"+srv.URL()+"', trust_annotations: true}\n"+
+				"  hedged: {url: '"+srv.URL()+"', trust_annotations: true, hedge: {after: 30s}}\n"+
 				"endpoints:\n  all: {path: /all, servers: [farm]}\n"), config.Options{KnownContracts: set.Names()})
 			if err != nil {
 				t.Fatal(err)
@@ -134,11 +139,13 @@ func TestPanicInAStage(t *testing.T) {
 			}
 			t.Cleanup(g.Close)
 			g.Observe(w)
-			faulty := panicking(tt.fault, tt.after)
-			if tt.path == "" {
-				g.table.Load().serve = chain(slices.Insert(slices.Clone(stages), len(stages)-tt.before, faulty))
-			} else {
-				g.table.Load().nested = chain(slices.Insert(slices.Clone(nested), len(nested)-tt.before, faulty))
+			switch faulty := panicking[*attempt, end](tt.fault, tt.after); {
+			case tt.at > 0:
+				g.table.Load().serve = pipeline(slices.Insert(slices.Clone(stages), tt.at, panicking[*call, *failure](tt.fault, tt.after)), steps)
+			case tt.path != "/all":
+				g.table.Load().serve = pipeline(stages, slices.Insert(slices.Clone(steps), len(steps)-1, faulty))
+			default:
+				g.table.Load().nested = pipeline(nested, slices.Insert(slices.Clone(steps), len(steps)-1, faulty))
 			}
 			path, tool := cmp.Or(tt.path, "/farm/mcp"), cmp.Or(tt.tool, testkit.OrderCreate)
 			client := testkit.NewClient(t, testkit.Serve(t, g)+path, testkit.Modern)
@@ -184,11 +191,11 @@ func TestPanicOverStdio(t *testing.T) {
 	}
 	t.Cleanup(g.Close)
 	var once sync.Once
-	faulty := func(c *call, next next) error {
+	faulty := func(a *attempt, try try) end {
 		once.Do(func() { panic("a bug") })
-		return next(c)
+		return try(a)
 	}
-	g.table.Load().serve = chain(slices.Insert(slices.Clone(stages), len(stages)-1, faulty))
+	g.table.Load().serve = pipeline(stages, slices.Insert(slices.Clone(steps), len(steps)-1, faulty))
 	const call = `{"jsonrpc":"2.0","id":%,"method":"tools/call","params":{"name":"get_field","arguments":{"field_id":"F-1"},"_meta":{` +
 		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}` + "\n"
 	in, host := io.Pipe()

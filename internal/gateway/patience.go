@@ -1,14 +1,12 @@
 package gateway
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
-	"github.com/recoursehq/recourse/internal/upstream"
 )
 
 // Clients give up on a call of which they hear nothing for a while, even if the call itself asks to wait longer than that.
@@ -41,7 +39,7 @@ func (c *call) patiently(wait func()) {
 	token := json.Value(c.req.msg.ProgressToken)
 	ended := make(chan any, 1)
 	go func() {
-		defer func() { ended <- recover() }() // a panic belongs to the call
+		defer func() { ended <- throw(recover()) }() // a panic belongs to the call
 		wait()
 	}()
 	tick := time.NewTicker(progressEvery)
@@ -60,17 +58,6 @@ func (c *call) patiently(wait func()) {
 			}
 		}
 	}
-}
-
-// sendPatiently sends a request, and waits for the beginning of its answer.
-func (c *call) sendPatiently(do func(context.Context, *upstream.Request) (*wire.Answer, error), r *upstream.Request) (*wire.Answer, error) {
-	if !c.isPatient() {
-		return do(c.ctx, r)
-	}
-	var resp *wire.Answer
-	var err error
-	c.patiently(func() { resp, err = do(c.ctx, r) })
-	return resp, err
 }
 
 // takesEvents reports whether the answer may be an event stream.

@@ -57,7 +57,7 @@ func (w *watcher) Ended(o *observe.Outcome) {
 }
 
 // forbidding is an additional stage: it refuses requests with the header X-Forbidden.
-func forbidding(c *call, next next) error {
+func forbidding(c *call, next next) *failure {
 	if c.req.header.Get("X-Forbidden") != "" {
 		return refuse(http.StatusForbidden, recourse.New(recourse.KindPermissionDenied, ""))
 	}
@@ -82,7 +82,7 @@ func watched(t *testing.T, file string, additional stage) (url string, w *watche
 	t.Cleanup(g.Close)
 	w = &watcher{more: make(chan struct{}, 100)}
 	g.Observe(w)
-	g.table.Load().serve = chain(slices.Insert(slices.Clone(stages), 4, additional))
+	g.table.Load().serve = pipeline(slices.Insert(slices.Clone(stages), 4, additional), steps)
 	return testkit.Serve(t, g), w
 }
 
@@ -173,10 +173,10 @@ func TestClientGoesWithItsAnswer(t *testing.T) {
 	t.Parallel()
 
 	srv := testkit.NewServer(t, testkit.WithForm(testkit.SSE))
-	url, w := watched(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n", func(c *call, next next) error {
-		err := next(c)
+	url, w := watched(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n", func(c *call, next next) *failure {
+		f := next(c)
 		<-c.req.ctx.Done() // the client goes before the call has ended
-		return err
+		return f
 	})
 
 	client := testkit.NewClient(t, url+"/farm/mcp", testkit.Modern)

@@ -11,30 +11,35 @@ import (
 
 // queue holds an attempt back while too many calls to the tool or the server are in progress. In observe
 // mode it holds nothing back.
-func queue(c *call, next next) error {
+func queue(a *attempt, try try) end {
+	c := a.of
 	if c.to.guard.bulkhead == nil && c.rule.Concurrency == nil || !c.req.isBounded() || !c.on.manner.acts() {
-		return next(c)
+		return try(a)
 	}
 	if rule := c.rule.Concurrency; rule != nil { // taken first, so that calls waiting for the tool do not occupy the server's places
 		b := c.to.guard.toolBulkheads[rule]
-		if e := c.takePlace(b, rule); e != nil {
-			return e
+		if e := a.takePlace(b, rule); e != nil {
+			return notSent(e)
 		}
 		defer b.Leave()
 	}
 	if b := c.to.guard.bulkhead; b != nil {
-		if e := c.takePlace(b, c.to.entry.Concurrency); e != nil {
-			return e
+		if e := a.takePlace(b, c.to.entry.Concurrency); e != nil {
+			return notSent(e)
 		}
 		defer b.Leave()
 	}
-	return next(c)
+	return try(a)
 }
 
 // takePlace waits for a place, or returns why the call does not get one.
-func (c *call) takePlace(b *bulkhead.Bulkhead, rule *config.Concurrency) *recourse.Error {
-	if b.Try() {
+func (a *attempt) takePlace(b *bulkhead.Bulkhead, rule *config.Concurrency) *recourse.Error {
+	c := a.of
+	switch {
+	case b.Try():
 		return nil
+	case a.isSpare():
+		return c.to.heldBackFor(busyWait)
 	}
 	if e := c.to.holdsBack(c.rule.lane(&c.req)); e != nil { // the calls ahead are waiting for a server that does not answer
 		return e

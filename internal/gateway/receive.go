@@ -15,31 +15,32 @@ import (
 )
 
 // receive reads the message, and finds out its era.
-func receive(c *call, next next) error {
-	var err error
+func receive(c *call, next next) *failure {
+	var f *failure
 	if c.req.stdio {
-		err = c.receiveLine()
+		f = c.receiveLine()
 	} else {
-		err = c.receiveHTTP()
+		f = c.receiveHTTP()
 	}
 	switch {
-	case err != nil:
-		return err
+	case f != nil:
+		return f
 	case c.req.overLimit:
-		return settled(c.to.heldBackFor(busyWait).WithMessage("%d calls of this host are under way. This one was not sent: "+
+		held := notSent(c.to.heldBackFor(busyWait).WithMessage("%d calls of this host are under way. This one was not sent: "+
 			"wait for one of them to end, then call again.", front.MaxStdioCalls))
+		return held.settled()
 	default:
 		return next(c)
 	}
 }
 
 // receiveHTTP reads a message from a body, and checks it against its headers.
-func (c *call) receiveHTTP() error {
+func (c *call) receiveHTTP() *failure {
 	h := c.req.header
 	if c.req.method != http.MethodPost {
 		c.req.era = wire.Legacy
-		if err := c.readBody(); err != nil { // there should be none
-			return err
+		if f := c.readBody(); f != nil { // there should be none
+			return f
 		}
 		if c.req.method == http.MethodGet && !wire.Accepts(h["Accept"], wire.TypeEventStream) {
 			return refuse(http.StatusNotAcceptable, recourse.New(recourse.KindInvalidRequest, "Accept must include text/event-stream."))
@@ -54,14 +55,14 @@ func (c *call) receiveHTTP() error {
 		return refuse(http.StatusNotAcceptable, recourse.New(recourse.KindInvalidRequest,
 			"Accept must include both application/json and text/event-stream."))
 	}
-	if err := c.readBody(); err != nil {
-		return err
+	if f := c.readBody(); f != nil {
+		return f
 	}
 	return c.understand(func() (wire.Era, error) { return wire.CheckHeaders(h, c.req.msg) })
 }
 
 // receiveLine takes the message that a host has written on a line.
-func (c *call) receiveLine() error {
+func (c *call) receiveLine() *failure {
 	if c.req.method != http.MethodPost {
 		c.req.era = wire.Legacy
 		return nil
@@ -79,7 +80,7 @@ func (c *call) receiveLine() error {
 }
 
 // understand parses the message, and finds out its era.
-func (c *call) understand(era func() (wire.Era, error)) error {
+func (c *call) understand(era func() (wire.Era, error)) *failure {
 	err := c.req.parse()
 	if err != nil {
 		c.req.msg.ID = nil // an invalid message is not trusted about anything
@@ -93,7 +94,7 @@ func (c *call) understand(era func() (wire.Era, error)) error {
 }
 
 // readBody reads the body, up to max_request bytes.
-func (c *call) readBody() error {
+func (c *call) readBody() *failure {
 	limit := int64(c.table.config.MaxRequest)
 	if len(c.req.from.TransferEncoding) > 0 {
 		// It may have had a Content-Length as well, but net/http does not say so: the connection has to be
@@ -109,7 +110,7 @@ func (c *call) readBody() error {
 
 // refuseEarly refuses a request without reading its whole body. The answer has the message's id if that is near
 // the beginning: the Go SDK ends its session after a 4xx without one.
-func (c *call) refuseEarly(status int, e *recourse.Error) error {
+func (c *call) refuseEarly(status int, e *recourse.Error) *failure {
 	c.req.msg.ID = door.FirstID(c.req.body[:min(len(c.req.body), firstPart)])
 	c.reply.header().Set("Connection", "close")
 	return refuse(status, e)
@@ -145,7 +146,7 @@ func (c *call) readFirst() []byte {
 
 // readAll reads the body to its end, up to limit bytes. The memory for it counts as in flight before any of
 // it arrives, and grows with what arrives: a client that announces a large body does not have to send it.
-func (c *call) readAll(limit int64) error {
+func (c *call) readAll(limit int64) *failure {
 	const first = 16 << 10
 	body := c.req.from.Body
 	for {

@@ -13,70 +13,76 @@ import (
 
 // repeat sends a request again if that is safe and useful. Only transport failures are a reason: a failure
 // that a tool returned is for the caller to judge.
-func repeat(c *call, next next) error {
+func repeat(c *call, try try) *failure {
 	if !c.req.asks() {
-		return deliver(c, next)
+		return deliver(c, try)
 	}
 	c.to.backend.Budget.Call()
 	renewed := false
-	var before *recourse.Error // how the previous attempt ended
+	var before end // of the attempt of which the next one is a repetition
 	for {
-		err := next(c)
-		e, again := err.(*recourse.Error) //nolint:errorlint // a settled failure is wrapped
+		last := try(c.attempt())
 		switch {
-		case !again:
-			return err
-		case before != nil && errors.Is(e.Cause(), errHeldBack): // of a repetition
+		case last.why == answered, last.why == failed:
+			return last.settled()
+		case last.why == heldBack && before.why != 0:
 			c.out.Reason = reasonHeldBack
-			return settled(before.WithRetryAfter(max(before.RetryAfter, e.RetryAfter)))
-		}
-		if c.out.last.refused {
-			again, refusal := c.rejected()
-			if !again {
-				return settled(c.withEffectOf(e, refusal))
+			before.e = before.e.WithRetryAfter(max(before.e.RetryAfter, last.e.RetryAfter))
+			return before.settled()
+		case last.why == accountRefused:
+			if refusal := c.rejected(&last); refusal != nil {
+				last.e = c.withEffectOf(&last, last.e, refusal)
+				return last.settled()
 			}
 			c.out.counted-- // the server did nothing
 			c.out.decided("the server refused the account's credential, and there is a new one", 0)
 			continue
-		}
-		if c.out.last.lost && !c.reply.hasBegun() {
-			if e = c.regain(e, renewed); e == nil {
+		case last.why == sessionLost && !c.reply.hasBegun():
+			if c.regain(&last, renewed) {
 				renewed = true
 				c.out.counted-- // the server did nothing
 				c.out.decided("the server had lost the session, and did nothing with the call", 0)
 				continue
 			}
 		}
-		if c.rule.nature == retry.Writes && errors.Is(e.Cause(), upstream.ErrSessionLost) {
+		if c.rule.nature == retry.Writes && errors.Is(last.e.Cause(), upstream.ErrSessionLost) {
 			c.out.Reason = "the server has lost the session, and there is no new one"
-			return settled(e)
+			return last.settled()
 		}
-		e = c.inContract(c.withEffect(e))
-		c.out.doubt = c.out.doubt || e.Effect == recourse.EffectUnknown
-		before = e
-		decision := c.to.policy.Decide(e, c.rule.nature, c.out.counted, c.deadline.Left())
-		c.out.Reason = decision.Reason
-		if decision.Repeat {
-			c.out.Reason = c.final(e)
+		last.e = c.inContract(&last, c.withEffect(&last, last.e))
+		if !c.decide(&last) {
+			return last.settled()
 		}
-		c.out.decided(cmp.Or(c.out.Reason, decision.Reason), decision.Wait)
-		switch {
-		case !decision.Repeat, c.out.Reason != "":
-			return settled(e)
-		case !pause.For(c.ctx, decision.Wait):
-			c.out.Reason = "the call ended before the wait did"
-			return settled(e)
-		}
+		before = last
 		// A session that died with its program may be renewed once more.
-		renewed = renewed && (c.rule.nature == retry.Writes || c.out.last.Status != 0)
+		renewed = renewed && (c.rule.nature == retry.Writes || last.status != 0)
 	}
+}
+
+// decide decides whether an attempt is repeated, and waits before that.
+func (c *call) decide(last *end) bool {
+	c.out.doubt = c.out.doubt || last.e.Effect == recourse.EffectUnknown
+	decision := c.to.policy.Decide(last.e, c.rule.nature, c.out.counted, c.deadline.Left())
+	c.out.Reason = decision.Reason
+	if decision.Repeat {
+		c.out.Reason = c.final(last)
+	}
+	c.out.decided(cmp.Or(c.out.Reason, decision.Reason), decision.Wait)
+	switch {
+	case !decision.Repeat, c.out.Reason != "":
+		return false
+	case !pause.For(c.ctx, decision.Wait):
+		c.out.Reason = "the call ended before the wait did"
+		return false
+	}
+	return true
 }
 
 // inContract returns e with what the contract tells the caller about the same call, which counts for us as well: that a read which
 // was answered with nonsense may be repeated, if the contract says so of all errors of a server.
-func (c *call) inContract(e *recourse.Error) *recourse.Error {
+func (c *call) inContract(last *end, e *recourse.Error) *recourse.Error {
 	isOpen := c.rule.nature == retry.Reads && e.Retry == "" && e.RetryAdvice() == recourse.RetryNever
-	if !isOpen || !c.on.contract.Retryable(e, c.contractCall(e, 0)) {
+	if !isOpen || !c.on.contract.Retryable(e, c.contractCall(last, e, 0)) {
 		return e
 	}
 	return e.With(func(e *recourse.Error) { e.Retry = recourse.RetrySameCall })
@@ -85,18 +91,18 @@ func (c *call) inContract(e *recourse.Error) *recourse.Error {
 const reasonHeldBack = "the gateway holds calls back from the server"
 
 // final says why a call that could be repeated is not; "" means that it is.
-func (c *call) final(e *recourse.Error) string {
+func (c *call) final(last *end) string {
 	if reason := c.reply.manner.final(c); reason != "" {
 		return reason
 	}
-	switch {
-	case !c.mayRepeat():
+	switch e := last.e; {
+	case !c.mayRepeat(last):
 		return "the server refused the call, and only its words say that the same call can succeed"
-	case errors.Is(e.Cause(), errHeldBack):
+	case last.why == heldBack:
 		return reasonHeldBack
 	case errors.Is(e.Cause(), upstream.ErrNotStarted):
 		return "cannot start the program"
-	case !c.on.contract.Retryable(e.WithEffect(recourse.EffectNone), c.contractCall(e, 0)): // the effect has already been decided
+	case !c.on.contract.Retryable(e.WithEffect(recourse.EffectNone), c.contractCall(last, e, 0)): // the effect has already been decided
 		return "the contract says that the same call cannot succeed"
 	case !c.to.backend.Budget.Take():
 		return "the retry budget is used up"
@@ -108,39 +114,47 @@ func (c *call) final(e *recourse.Error) string {
 // mayRepeat reports whether a call that had no effect may be repeated: it was not sent, or the HTTP status
 // itself says that waiting helps. A server's words to that effect are enough only if nothing is written, or
 // the server is trusted.
-func (c *call) mayRepeat() bool {
-	return c.rule.nature != retry.Writes || c.to.entry.Trusted || c.out.last.Status == 0 || c.out.last.Status == http.StatusTooManyRequests
+func (c *call) mayRepeat(last *end) bool {
+	return c.rule.nature != retry.Writes || c.to.entry.Trusted || last.status == 0 || last.status == http.StatusTooManyRequests
 }
 
 // regain renews a session that the server has lost. By answering 404, the server says that it did nothing, so that the
 // call can be repeated, writes included; but only once, and only in a session that exists. If none can be opened, a
 // write fails with what is known of it: the 404, which is no reason to make the call again.
-func (c *call) regain(lost *recourse.Error, before bool) *recourse.Error {
-	switch {
-	case before && c.rule.nature == retry.Writes && lost.Kind == recourse.KindUnknownSession:
-		return c.to.lostFor(errLostAgain)
-	case before && lost.Kind == recourse.KindUnknownSession:
-		title := c.to.entry.Title
-		return recourse.Unavailable(title).WithMessage("%s does not know the session that it has just opened.", title).
-			WithOrigin(recourse.OriginServer).WithUpstream(lost.Upstream).WithEffect(recourse.EffectNone).CausedBy(lost.Cause())
-	case before:
-		return lost
+func (c *call) regain(lost *end, before bool) bool {
+	if before {
+		lost.e = c.lostAgain(lost.e)
+		return false
 	}
 	for attempt := 1; ; attempt++ {
-		err := c.renewSession(c.ctx, c.out.last.generation)
+		err := c.renewSession(c.ctx, lost.generation)
 		if err == nil {
-			return nil
+			return true
 		}
 		e := recourse.From(err).WithEffect(recourse.EffectNone)
 		d := c.to.policy.Decide(e, retry.Reads, attempt, c.deadline.Left()) // nothing is sent but initialize
 		switch {
 		case d.Repeat && c.to.backend.Budget.Take() && pause.For(c.ctx, d.Wait):
 		case c.rule.nature == retry.Writes:
-			return c.to.lostFor(err)
+			lost.e = c.to.lostFor(err)
+			return false
 		default:
-			c.out.last.Status = 0 // the call has no answer
-			return e
+			lost.e, lost.status = e, 0 // the call has no answer
+			return false
 		}
+	}
+}
+
+// lostAgain is the failure of a call in a session that was opened for it.
+func (c *call) lostAgain(lost *recourse.Error) *recourse.Error {
+	switch title := c.to.entry.Title; {
+	case lost.Kind != recourse.KindUnknownSession:
+		return lost
+	case c.rule.nature == retry.Writes:
+		return c.to.lostFor(errLostAgain)
+	default:
+		return recourse.Unavailable(title).WithMessage("%s does not know the session that it has just opened.", title).
+			WithOrigin(recourse.OriginServer).WithUpstream(lost.Upstream).WithEffect(recourse.EffectNone).CausedBy(lost.Cause())
 	}
 }
 

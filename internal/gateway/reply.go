@@ -35,10 +35,10 @@ type reply struct {
 // A mode is how an endpoint replies: in its contract's form, or only observing.
 type mode interface {
 	// answer handles the server's answer.
-	answer(c *call) error
-	// object handles what the gateway itself finds wrong with a call. If it returns no error, the call
+	answer(c *call) end
+	// object handles what the gateway itself finds wrong with a call. If it returns no failure, the call
 	// continues.
-	object(c *call, e *recourse.Error) error
+	object(c *call, e *recourse.Error) *failure
 	// final says why a call is not repeated; "" means that it may be.
 	final(c *call) string
 	// passes reports whether a header of the server's answer is passed on.

@@ -12,7 +12,7 @@ import (
 )
 
 // route finds out what the request wants from the server, and how long it may take.
-func route(c *call, next next) error {
+func route(c *call, next next) *failure {
 	c.rule.Timeout = c.to.entry.Timeout
 	if c.on.many != nil {
 		c.routeMany()
@@ -32,8 +32,8 @@ func route(c *call, next next) error {
 	}
 	c.rule.wait = c.ownWait()
 	c.within(c.rule.Timeout+c.rule.wait, c.to.entry.MaxTimeout+c.rule.wait)
-	if err := c.moveSession(); err != nil {
-		return settled(recourse.From(err))
+	if e := c.moveSession(); e != nil {
+		return settled(e)
 	}
 	if !ownTool {
 		return next(c)
@@ -42,7 +42,7 @@ func route(c *call, next next) error {
 }
 
 // routeTool finds out what the server's list says about the tool.
-func routeTool(c *call, next next) error {
+func routeTool(c *call, next next) *failure {
 	name := c.req.msg.Name
 	c.rule.list = c.to.backend.Lists.Get(c.ctx, listRequest{c}, time.Time{})
 	if c.rule.list == nil {
@@ -52,23 +52,22 @@ func routeTool(c *call, next next) error {
 	e := c.rule.listed.Find(name, listRequest{c}.again)
 	c.knowTool(c.rule.listed.Tool)
 	if e != nil && (listRequest{c}).mayRefuse() {
-		if err := c.reply.manner.object(c, c.unknownTool()); err != nil {
-			return err
+		if f := c.reply.manner.object(c, c.unknownTool()); f != nil {
+			return f
 		}
 	}
 	return next(c)
 }
 
-// withLastList returns err with what the server's last list says, if the server could not be asked for another one: that
+// withLastList returns f with what the server's last list says, if the server could not be asked for another one: that
 // the called tool is not among its tools may be all that is wrong.
-func (c *call) withLastList(err error) error {
-	f, ok := err.(*failure) //nolint:errorlint // a stage returns it unwrapped
-	if !ok || f.e.Kind.Class() != recourse.ClassUpstream || c.out.last.Status != 0 {
-		return err
+func (c *call) withLastList(f *failure) *failure {
+	if f == nil || f.e.Kind.Class() != recourse.ClassUpstream || f.last.status != 0 {
+		return f
 	}
 	names := c.to.backend.Lists.Seen(listRequest{c})
 	if names == nil || slices.Contains(names, c.req.msg.Name) {
-		return err
+		return f
 	}
 	if c.on.grants != nil { // not everybody may know them
 		names = nil

@@ -14,71 +14,93 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/upstream/api"
-	"github.com/recoursehq/recourse/retry"
 )
 
-// send sends the message once and handles the answer. A transport failure, or a server that does not accept
-// the message, is a [*recourse.Error]; any other answer settles the call.
-func send(c *call, _ next) error {
-	method, header, acts := c.req.method, c.upstreamHeader(), c.on.manner.acts()
+// send sends the message once and handles the answer.
+func send(a *attempt, _ try) end {
+	c := a.of
+	r, own := a.request()
+	resp, err := a.do(r)
+	if own != nil {
+		own.Return()
+	}
+	if a.half != nil && !<-a.half.turn {
+		return a.yielded(resp, err)
+	}
+	c.in.reset(a, resp)
+	if err != nil {
+		end := c.provided(recourse.From(err))
+		a.note(end.status, end.e)
+		return end
+	}
+	c.reply.from = resp
+	if c.req.msg.Method == wire.MethodInitialize {
+		c.reply.opening = c.openSession
+	}
+	end := c.reply.manner.answer(c)
+	end.status, end.full, end.generation = resp.Status, resp.Status == http.StatusOK, a.generation
+	if !c.in.continues {
+		_ = resp.Close() // its answer is known
+	}
+	if end.e != nil {
+		c.in.close()
+	}
+	a.note(end.status, end.e)
+	return end
+}
+
+// request returns the request of an attempt that is made now. If its message is the attempt's own, that is returned as well.
+func (a *attempt) request() (r *upstream.Request, own *wire.Message) {
+	c, method := a.of, a.of.req.method
+	header := c.upstreamHeader()
 	if method != http.MethodPost {
 		if delete(header, "Content-Type"); method == http.MethodGet {
 			header["Accept"] = acceptSSE
 		}
-		if c.out.renewed { // the events belonged to the lost session
+		if a.renewed { // the events belonged to the lost session
 			delete(header, wire.HeaderLastEventID)
 		}
 	}
-	generation := c.session.SetHeader(header)
-	c.out.attempt()
-	c.out.last.session, c.out.last.generation = header.Get(wire.HeaderSession), generation
-	c.in.reset(&c.req, c.to, c.table.config)
+	a.begin(header)
 	if c.to.entry.API != nil && c.req.isCall() {
 		if c.out.key == "" {
 			c.out.key = newKey(&c.req, &c.who, c.on)
 		}
 		header[api.KeyHeader] = []string{c.out.key}
 	}
-	r := c.who.request(header, nil)
+	r = c.who.request(header, nil)
 	switch r.Method = method; {
 	case method != http.MethodPost:
+		return r, nil
 	case c.req.msg.Kind == wire.Response: // whose id routeDelivery has removed
 		r.Body = c.req.body
-	default:
-		r.Message = c.req.msg
-		if acts {
-			r.Message, c.out.last.Span = c.trace.continued(c.req.msg, header)
+		return r, nil
+	}
+	r.Message = c.req.msg
+	if c.on.manner.acts() {
+		if r.Message, a.report.Span = c.trace.continued(c.req.msg, header); r.Message != c.req.msg {
+			own = r.Message
 		}
 	}
-	do := c.to.up.Do
-	if c.to.entry.Hedge != nil && c.req.isCall() && c.rule.nature == retry.Reads && acts {
-		do = c.hedge
+	if a.id != nil {
+		r.Message, r.Body = nil, wire.SpliceID(nil, r.Message.Raw, r.Message.IDAt, a.id)
 	}
-	message := r.Message
-	resp, err := c.sendPatiently(do, r)
-	if message != nil && message != c.req.msg { // it is the attempt's own
-		message.Return()
+	return r, own
+}
+
+// do makes the request, and waits for the beginning of the answer.
+func (a *attempt) do(r *upstream.Request) (*wire.Answer, error) {
+	switch up := a.of.to.up; {
+	case a.half != nil:
+		return a.half.do(a.ctx, up, r)
+	case !a.of.isPatient():
+		return up.Do(a.ctx, r)
+	default:
+		var resp *wire.Answer
+		var err error
+		a.of.patiently(func() { resp, err = up.Do(a.ctx, r) })
+		return resp, err
 	}
-	if err != nil {
-		e := c.provided(recourse.From(err))
-		c.out.ended(e)
-		return e
-	}
-	c.out.last.answered, c.out.last.Status = resp.Status == http.StatusOK, resp.Status
-	c.in.resp, c.reply.from = resp, resp
-	if c.req.msg.Method == wire.MethodInitialize {
-		c.reply.opening = c.openSession
-	}
-	err = c.reply.manner.answer(c)
-	if !c.in.continues {
-		_ = resp.Close() // its answer is known
-	}
-	e, again := err.(*recourse.Error) //nolint:errorlint // returned unwrapped
-	if again {
-		c.in.close()
-	}
-	c.out.ended(e)
-	return err
 }
 
 // keyMembers are the members of _meta in which a client sends a call's idempotency key, the most likely

@@ -58,7 +58,7 @@ func adopted(header http.Header) http.Header {
 
 // moveSession opens c's session at its server if that server has replaced the one at which the session was
 // opened. Nothing has been sent yet, so this is safe for any message.
-func (c *call) moveSession() error {
+func (c *call) moveSession() *recourse.Error {
 	if c.session == nil {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"errors"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -13,7 +12,7 @@ import (
 //
 // A call that has passed counts in all windows, whatever becomes of it, with two exceptions: a call that was
 // never sent, and one that failed through the caller's own mistake.
-func throttle(c *call, next next) error {
+func throttle(c *call, next next) *failure {
 	l := c.on.limits
 	if l == nil || !c.req.isCall() || !c.req.asks() {
 		return next(c)
@@ -29,9 +28,9 @@ func throttle(c *call, next next) error {
 		e = a.Charge(c.ctx, c.table.counter, l, &counted, now)
 	}
 	if e != nil {
-		if err := c.reply.manner.object(c, e); err != nil {
+		if f := c.reply.manner.object(c, e); f != nil {
 			limits.TellRefusal(c.reply.header(), e, now)
-			return err
+			return f
 		}
 		return next(c)
 	}
@@ -42,21 +41,17 @@ func throttle(c *call, next next) error {
 		a.TellRemaining(c.reply.header())
 		c.reply.limits = true
 	}
-	err := next(c)
-	if c.out.notCharged(err) {
+	f := next(c)
+	if f != nil && c.out.notCharged(f) {
 		c.giveBack()
 	}
-	return err
+	return f
 }
 
-// notCharged reports whether a call that ended with err is not counted. The server is believed if it says that
+// notCharged reports whether a call that ended with f is not counted. The server is believed if it says that
 // the caller made a mistake: limits protect the server itself.
-func (o *outcome) notCharged(err error) bool {
-	e, ok := errors.AsType[*recourse.Error](err)
-	if !ok {
-		return false
-	}
-	class := e.Kind.Class()
+func (o *outcome) notCharged(f *failure) bool {
+	class := f.e.Kind.Class()
 	return o.Sent == 0 || class == recourse.ClassInput || class == recourse.ClassProtocol
 }
 

@@ -17,7 +17,7 @@ type spanContext struct {
 
 // trace continues the client's trace, or begins one, if the configuration asks for traces. _meta takes
 // precedence over headers, since an HTTP library may have set those.
-func trace(c *call, next next) error {
+func trace(c *call, next next) *failure {
 	if c.table.config.Tracing == nil || !c.req.asks() {
 		return next(c)
 	}

@@ -27,7 +27,8 @@ import (
 
 // A failure ends a call for good. Besides the record it has what is needed to write it.
 type failure struct {
-	e *recourse.Error
+	e    *recourse.Error
+	last end // of the last attempt; its zero value: none was made
 
 	refusal bool        // the request was not accepted as a call
 	at      contract.At // how far it had come
@@ -61,54 +62,48 @@ func (o *original) isResult() bool { return o.raw != nil && o.at == contract.Sur
 // tells reports whether it is what e was read from.
 func (o *original) tells(e *recourse.Error) bool { return o.from != nil && e.Contract == o.from.Name }
 
-func (f *failure) Error() string { return f.e.Error() }
-
-func (f *failure) Unwrap() error { return f.e }
-
 // settled returns e as a failure that is not tried again.
-func settled(e *recourse.Error) error { return &failure{e: e} }
+func settled(e *recourse.Error) *failure { return &failure{e: e} }
 
 // refuse returns the failure for a request that is not accepted as a call, with an HTTP status.
-func refuse(status int, e *recourse.Error) error {
+func refuse(status int, e *recourse.Error) *failure {
 	return &failure{e: e, refusal: true, at: contract.AtSession, status: status}
 }
 
 // refuseAt does so at a stage that has a status of its own.
-func refuseAt(at contract.At, e *recourse.Error) error {
+func refuseAt(at contract.At, e *recourse.Error) *failure {
 	return &failure{e: e, refusal: true, at: at, status: door.Status(at)}
 }
 
-// breakOff returns the failure that ends an answer that has begun: the client sees that it is incomplete.
-func (c *call) breakOff(cause error) error {
+// breakOff ends an answer that has begun: the client sees that it is incomplete.
+func (c *call) breakOff(cause error) end {
 	e := recourse.From(cause)
 	if e.Kind == recourse.KindInternal {
 		e = c.to.reader.BadResponse(cause)
 	}
-	return &failure{e: e, off: true}
+	return (&failure{e: e, off: true}).end()
 }
 
 // translate writes a call's failure in the contract's form. By then, a success has been sent, byte for byte.
-func translate(c *call, next next) error {
-	err := c.caught(next)
-	if err == nil {
+func translate(c *call, next next) *failure {
+	f := c.caught(next)
+	if f == nil {
 		return nil
-	}
-	f, ok := err.(*failure) //nolint:errorlint // a stage returns it unwrapped
-	if !ok {
-		f = &failure{e: recourse.From(err)}
 	}
 	if c.member != nil && c.member.relays && c.out.notCharged(f) {
 		outerOf(c.req.ctx).free.Store(true)
 	}
 	lapsed := access.Lapsed(c.ctx)
 	if lapsed != nil && !f.off {
+		last := f.last
 		f = c.refuseLapsed(lapsed)
+		f.last = last
 	}
 	switch {
 	case f.expected:
 		c.reply.message(f.status, nil, wire.AppendError(nil, nil, wire.CodeInvalidRequest, f.e.Sentence(), nil))
 	case f.off:
-		c.out.record(c.withEffect(f.e), "answer broken off")
+		c.out.record(c.withEffect(&f.last, f.e), "answer broken off")
 		c.reply.abort()
 	case f.refusal:
 		c.writeRefusal(f)
@@ -118,7 +113,7 @@ func translate(c *call, next next) error {
 		c.passRPCError(f)
 	case lapsed == nil && c.left(): // nobody is left to tell
 		gone := recourse.Cancelled().WithOrigin(recourse.OriginCaller).CausedBy(f.e)
-		c.out.record(c.withEffectOf(f.e, gone), "the client has gone")
+		c.out.record(c.withEffectOf(&f.last, f.e, gone), "the client has gone")
 	default:
 		c.writeFailure(f)
 	}
@@ -127,21 +122,21 @@ func translate(c *call, next next) error {
 
 // writeFailure ends a call in the contract's form.
 func (c *call) writeFailure(f *failure) {
-	e := c.settle(f.e)
+	e := c.settle(&f.last, f.e)
 	if c.account.HasLink() && c.req.showsLinks(c.session) {
-		c.showLink(e)
+		c.showLink(&f.last, e)
 		return
 	}
 	status := 0
 	if !f.original.isResult() { // the protocol has no status for what a result says
 		status = c.protocolStatus(e.Kind)
 	}
-	call := c.contractCall(e, status)
-	from := f.original
+	call := c.contractCall(&f.last, e, status)
+	from, told := f.original, &f.last.told
 	switch {
 	case from.raw != nil:
-	case c.out.last.told.tells(e) && (c.out.last.told.from == c.on.contract || c.out.last.told.isResult()):
-		from = c.out.last.told
+	case told.tells(e) && (told.from == c.on.contract || told.isResult()):
+		from = *told
 	case failures.Quotes(e):
 		from.from = c.on.contract
 	}
@@ -160,7 +155,7 @@ func (c *call) writeRefusal(f *failure) {
 	}
 	e = e.WithRequestID(c.req.id)
 	if c.on != nil {
-		of, settled = c.on.contract, c.withEffect
+		of, settled = c.on.contract, func(e *recourse.Error) *recourse.Error { return c.withEffect(&f.last, e) }
 		e = c.masker().Error(e).CausedBy(e.Cause())
 	}
 	call := &contract.Call{At: f.at, Status: f.status, HTTP: c.answersHTTP(), Method: c.req.msg.Method, URL: c.table.url(c.req.from)}
@@ -201,9 +196,9 @@ func (c *call) write(answer contract.Answer, e *recourse.Error) {
 // It is masked, and has the record in its data unless it is about the message itself. If it is incomplete,
 // only the code is passed on.
 func (c *call) passRPCError(f *failure) {
-	e := c.settle(f.e)
+	e := c.settle(&f.last, f.e)
 	raw := json.Value(c.masker().JSON(f.rpc.Of(f.text)))
-	record := c.on.contract.Write(e, c.contractCall(e, 0)).Record
+	record := c.on.contract.Write(e, c.contractCall(&f.last, e, 0)).Record
 	c.out.record(e, "")
 	code, err := strconv.Atoi(string(json.Lookup(raw, "/code")))
 	if err != nil {
@@ -225,7 +220,7 @@ func (c *call) passRPCError(f *failure) {
 // passRefusal passes an HTTP answer that is a failure on to the client, masked, with its own status and
 // challenge.
 func (c *call) passRefusal(f *failure) {
-	c.out.record(c.withEffect(f.e), notedAuth)
+	c.out.record(c.withEffect(&f.last, f.e), notedAuth)
 	c.out.Form = strconv.Itoa(c.in.resp.Status)
 	body := masking.Body(c.masker(), f.text)
 	c.reply.head(0, false)
@@ -303,14 +298,14 @@ func withProtocolData(answer contract.Answer, e *recourse.Error, requested strin
 	return answer
 }
 
-// failed describes a call that fails.
-func (c *call) failed() *toolcall.Call {
+// failed describes a call that fails; last is how its last attempt has ended.
+func (c *call) failed(last *end) *toolcall.Call {
 	call := &toolcall.Call{
 		Listed: c.rule.listed, ID: c.req.id, Method: c.req.msg.Method, Name: c.req.msg.Name, Arguments: c.req.msg.Arguments,
 		Contract: c.on.contract, Kept: c.to.reader.Weak, Masker: c.masker, Nature: c.rule.nature, Assumed: c.rule.assumed,
-		Ran: c.out.counted > 0, Doubt: c.out.doubt, Broke: failures.Broke(c.out.last.Status),
+		Ran: c.out.counted > 0, Doubt: c.out.doubt, Broke: failures.Broke(last.status),
 		Relays: true, Title: c.to.entry.Title,
-		InSession: (c.session != nil || c.req.era == wire.Modern || c.out.last.answered) && !c.out.last.lost, Trusted: c.to.entry.Trusted,
+		InSession: (c.session != nil || c.req.era == wire.Modern || last.full) && last.why != sessionLost, Trusted: c.to.entry.Trusted,
 		Reads: func(name string, t *toolcall.Tool) bool {
 			return c.on.natureOf(name, c.to.entry.Tool(name), t) == retry.Reads
 		},
@@ -322,34 +317,37 @@ func (c *call) failed() *toolcall.Call {
 }
 
 // withEffect returns e with whether the call changed anything.
-func (c *call) withEffect(e *recourse.Error) *recourse.Error { return c.withEffectOf(e, e) }
+func (c *call) withEffect(last *end, e *recourse.Error) *recourse.Error {
+	return c.withEffectOf(last, e, e)
+}
 
 // withEffectOf returns told, the failure as the client is told of it, with the effect of the call that failed with e.
-func (c *call) withEffectOf(e, told *recourse.Error) *recourse.Error {
-	return told.With(func(r *recourse.Error) { r.Effect, r.EffectBasis = c.failed().Effect(e) })
+func (c *call) withEffectOf(last *end, e, told *recourse.Error) *recourse.Error {
+	effect, basis := c.failed(last).Effect(e)
+	return told.With(func(r *recourse.Error) { r.Effect, r.EffectBasis = effect, basis })
 }
 
 // settle adds what the gateway knows about the call to a failure, and masks it.
-func (c *call) settle(e *recourse.Error) *recourse.Error { return c.failed().Settle(e) }
+func (c *call) settle(last *end, e *recourse.Error) *recourse.Error { return c.failed(last).Settle(e) }
 
 // contractCall describes the call that failed with e to the contract.
-func (c *call) contractCall(e *recourse.Error, status int) *contract.Call {
-	call := c.failed().Describe(c.at(e))
+func (c *call) contractCall(last *end, e *recourse.Error, status int) *contract.Call {
+	call := c.failed(last).Describe(c.at(last, e))
 	c.member.offer(call)
 	call.URL, call.Status, call.HTTP, call.ResultType = c.table.url(c.req.from), status, c.answersHTTP(), c.req.era == wire.Modern
 	return call
 }
 
 // at returns how far the call had come when it failed.
-func (c *call) at(e *recourse.Error) contract.At {
+func (c *call) at(last *end, e *recourse.Error) contract.At {
 	switch status := e.Upstream.Status; {
-	case errors.Is(e.Cause(), errHeldBack) && c.req.isCall():
+	case last.why == heldBack && c.req.isCall():
 		return contract.AtUpstream
-	case errors.Is(e.Cause(), errHeldBack):
+	case last.why == heldBack:
 		return contract.AtSession
 	case c.out.counted == 0:
 		return contract.AtArguments
-	case c.out.last.answered && c.req.isCall():
+	case last.full && c.req.isCall():
 		return contract.AtTool
 	case status == http.StatusUnauthorized && c.to.reader.PassesCredentials:
 		return contract.AtCredentialsInvalid

@@ -12,11 +12,11 @@ import (
 // validate checks a call's arguments against the tool's inputSchema, and the headers that mirror them, so
 // that every violation is reported at once and the server never sees the call. If the schema is not known,
 // the call passes.
-func validate(c *call, next next) error {
+func validate(c *call, next next) *failure {
 	refuse := func(t *toolcall.Tool) *recourse.Error { return c.req.refuseArguments(c.ctx, t) }
 	if e := c.rule.listed.Check(refuse, listRequest{c}.again); e != nil && (listRequest{c}).mayRefuse() {
-		if err := c.reply.manner.object(c, e); err != nil {
-			return err
+		if f := c.reply.manner.object(c, e); f != nil {
+			return f
 		}
 	}
 	return next(c)

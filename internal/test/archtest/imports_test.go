@@ -125,7 +125,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{
-			"internal/gateway/access", "internal/gateway/account", "internal/gateway/hedge", "internal/gateway/limits", "internal/gateway/masking",
+			"internal/gateway/access", "internal/gateway/account", "internal/gateway/limits", "internal/gateway/masking",
 			"internal/gateway/observe", "internal/gateway/session",
 		},
 		up:     "a stage asks it with plain values, and it does not know what a call is",
