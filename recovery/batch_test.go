@@ -14,7 +14,9 @@ import (
 	"github.com/recoursehq/recourse/recovery"
 )
 
-func item(id string, e *recourse.Error) recourse.FailedItem { return recourse.FailedItem{ID: id, Error: e} }
+func item(id string, e *recourse.Error) recourse.FailedItem {
+	return recourse.FailedItem{ID: id, Error: e}
+}
 
 func found(id string) recourse.SucceededItem {
 	return recourse.SucceededItem{ID: id, Value: json.RawMessage(`{"id":"` + id + `"}`)}

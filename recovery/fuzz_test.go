@@ -9,7 +9,6 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/recovery"
 )
 
@@ -38,7 +37,7 @@ func FuzzMCPTransport(f *testing.F) {
 		if events {
 			kind = "text/event-stream"
 		}
-		transport := recovery.NewMCPTransport(answering{kind, body}, contract.MustBuiltin(contract.Default))
+		transport := recovery.NewMCPTransport(answering{kind, body})
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/", strings.NewReader(`{"method":"tools/call","id":7}`))
 		if err != nil {
 			t.Fatal(err)

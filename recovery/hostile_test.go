@@ -235,7 +235,7 @@ func TestAnswerThatDrips(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	resp, err := recovery.NewMCPTransport(answering{"text/event-stream", body}, contract.MustBuiltin("recourse")).RoundTrip(r)
+	resp, err := recovery.NewMCPTransport(answering{"text/event-stream", body}).RoundTrip(r)
 	if err != nil {
 		t.Fatal(err)
 	}

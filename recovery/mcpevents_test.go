@@ -7,7 +7,6 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/recovery"
 )
 
@@ -50,7 +49,7 @@ func TestStreamThatBreaksOff(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			resp, err := recovery.NewMCPTransport(front, contract.MustBuiltin("recourse")).RoundTrip(r)
+			resp, err := recovery.NewMCPTransport(front).RoundTrip(r)
 			if err != nil {
 				t.Fatal(err)
 			}

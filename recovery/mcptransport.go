@@ -22,15 +22,16 @@ const maxHTTPBody = 64 << 10
 // maxAnswer bounds how much of an answer is read in advance, in bytes.
 const maxAnswer = 4 << 20
 
-// NewMCPTransport returns a transport for the http.Client of an SDK's MCP client. A failed HTTP answer becomes a JSON-RPC
-// error with the failure, as c reads it, as its data: SDKs pass that on, and keep their session. The same goes for an answer
+// NewMCPTransport returns a transport for the http.Client of an SDK's MCP client. It hands a failed HTTP answer to the
+// [Client] whose call it answers, which reads it by its contract. To the SDK it becomes a JSON-RPC error with the failure,
+// as the built-in contracts read it, as its data: SDKs pass that on, and keep their session. The same goes for an answer
 // that breaks off. A lost session (404) and an authentication challenge (WWW-Authenticate) are passed on unchanged, since
 // SDKs act on them. base makes the requests; nil means http.DefaultTransport.
-func NewMCPTransport(base http.RoundTripper, c *contract.Contract) http.RoundTripper {
+func NewMCPTransport(base http.RoundTripper) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	return &mcpTransport{base: base, reader: contract.Reader{Contracts: []*contract.Contract{c}, Weak: c, Trusted: true}}
+	return &mcpTransport{base: base, reader: contract.Reader{Contracts: contract.Builtin().All(), Trusted: true}}
 }
 
 type mcpTransport struct {

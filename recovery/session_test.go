@@ -21,10 +21,10 @@ import (
 	"github.com/recoursehq/recourse/systems/commerce"
 )
 
-// mcpGo returns a session of mcp-go with the server at url, which follows contract c; base sends the requests.
-func mcpGo(t *testing.T, url string, c *contract.Contract, base http.RoundTripper) *client.Client {
+// mcpGo returns a session of mcp-go with the server at url; base sends the requests.
+func mcpGo(t *testing.T, url string, base http.RoundTripper) *client.Client {
 	t.Helper()
-	session, err := client.NewStreamableHttpClient(url, transport.WithHTTPBasicClient(&http.Client{Transport: recovery.NewMCPTransport(base, c)}))
+	session, err := client.NewStreamableHttpClient(url, transport.WithHTTPBasicClient(&http.Client{Transport: recovery.NewMCPTransport(base)}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestMCPGo(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = system.Close() }) // the test is over
 	url := testkit.Serve(t, system.Handler()) + system.Entrance().Path
-	caller := recovery.New(mcpGo(t, url, shop, nil), shop, recovery.WithRandom(func() float64 { return 0 }))
+	caller := recovery.New(mcpGo(t, url, nil), shop, recovery.WithRandom(func() float64 { return 0 }))
 	order := map[string]any{"order": map[string]any{
 		"externalId": "fault-timeout-1", "customer": map[string]any{"email": "ada@example.com"},
 		"shippingAddress": map[string]any{"line1": "1 Mill Lane", "city": "Salem", "postalCode": "97301", "country": "US"},
@@ -83,7 +83,7 @@ func TestMCPGoLimit(t *testing.T) {
 	rules := contract.MustBuiltin("fieldmcp")
 	_, base := failing(t, inject.MCP, `{times: 1, fault: {contract: fieldmcp, code: "429", wait: 1s}}`)
 	var limits []time.Duration
-	caller := recovery.New(mcpGo(t, testkit.Serve(t, echoServer()), rules, base), rules, recovery.WithHooks(recovery.Hooks{Observe: func(_ context.Context, s recovery.Step) {
+	caller := recovery.New(mcpGo(t, testkit.Serve(t, echoServer()), base), rules, recovery.WithHooks(recovery.Hooks{Observe: func(_ context.Context, s recovery.Step) {
 		if s.Action == recovery.ActionWait {
 			limits = append(limits, s.Took)
 		}

@@ -75,7 +75,7 @@ func TestMCPTransport(t *testing.T) {
 			c := contract.MustBuiltin(test.contract)
 			sdk := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 			session, err := sdk.Connect(t.Context(), &mcp.StreamableClientTransport{
-				Endpoint: testkit.Serve(t, echoServer()), HTTPClient: &http.Client{Transport: recovery.NewMCPTransport(transport, c)},
+				Endpoint: testkit.Serve(t, echoServer()), HTTPClient: &http.Client{Transport: recovery.NewMCPTransport(transport)},
 				DisableStandaloneSSE: true,
 			}, nil)
 			if err != nil {

@@ -38,7 +38,7 @@ func TestUnknownMembersReachTheCaller(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
 			session, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{
-				Endpoint: srv.URL(), HTTPClient: &http.Client{Transport: recovery.NewMCPTransport(nil, c)}, DisableStandaloneSSE: true,
+				Endpoint: srv.URL(), HTTPClient: &http.Client{Transport: recovery.NewMCPTransport(nil)}, DisableStandaloneSSE: true,
 			}, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -59,7 +59,7 @@ func TestUntrustedOverHTTP(t *testing.T) {
 		s := &lying{t: t}
 		for _, name := range []string{"recourse", "commerce"} {
 			c := contract.MustBuiltin(name)
-			for _, base := range []http.RoundTripper{s, recovery.NewMCPTransport(s, c)} {
+			for _, base := range []http.RoundTripper{s, recovery.NewMCPTransport(s)} {
 				for body := range s.lies() {
 					session := s.connect(&http.Client{Transport: base})
 					s.calls.Store(0)

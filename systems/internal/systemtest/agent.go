@@ -44,7 +44,7 @@ func NewAgent(t *testing.T, s systems.System, c *contract.Contract, faults strin
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1.0.0"}, nil).
 		Connect(t.Context(), &mcp.StreamableClientTransport{
 			Endpoint:             front + a.entrance.Path,
-			HTTPClient:           &http.Client{Transport: recovery.NewMCPTransport(entering{dial(t), a.Entrance}, c)},
+			HTTPClient:           &http.Client{Transport: recovery.NewMCPTransport(entering{dial(t), a.Entrance})},
 			DisableStandaloneSSE: true,
 		}, nil)
 	if err != nil {

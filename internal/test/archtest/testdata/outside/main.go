@@ -28,7 +28,7 @@ func main() {
 
 	ctx := context.Background()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1.0.0"}, nil).Connect(ctx, &mcp.StreamableClientTransport{
-		Endpoint: endpoint.URL, HTTPClient: &http.Client{Transport: recovery.NewMCPTransport(nil, fieldmcp)}, DisableStandaloneSSE: true,
+		Endpoint: endpoint.URL, HTTPClient: &http.Client{Transport: recovery.NewMCPTransport(nil)}, DisableStandaloneSSE: true,
 	}, nil)
 	if err != nil {
 		log.Fatal(err)
