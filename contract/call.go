@@ -152,20 +152,3 @@ type Answer struct {
 	// Asks says that the answer is a question, which the contract asks instead of reporting Record.
 	Asks bool
 }
-
-// A Tool is a tool as tools/list describes it.
-type Tool struct {
-	Name        string
-	InputSchema stdjson.RawMessage
-	// Writes says that the tool has annotations without readOnlyHint.
-	Writes bool
-	// Description is the tool's own description, for its page.
-	Description string
-	// Errors are the codes that the tool can fail with, if the server lists them under [ErrorsKey]; otherwise
-	// nil.
-	Errors []string
-}
-
-// ErrorsKey is the `_meta` member of a tool in tools/list in which a server lists, as strings, the codes of
-// its contract that the tool can fail with.
-const ErrorsKey = "io.github.recoursehq/errors"

@@ -173,7 +173,7 @@ func newLiveTools(tools []Tool) *liveTools {
 			Properties json.Members `json:"properties"`
 			Required   []string     `json:"required"`
 		}
-		live := &liveTool{writes: tool.Writes}
+		live := &liveTool{writes: tool.Annotations != nil && !tool.Annotations.ReadOnly}
 		if json.UnmarshalLenient(tool.InputSchema, &schema) != nil || len(schema.Properties) == 0 {
 			live.open = true
 		}

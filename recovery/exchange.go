@@ -265,13 +265,22 @@ func (x *exchange) since(began time.Time) time.Duration { return x.now().Sub(beg
 // left returns the time until the call ends.
 func (x *exchange) left() time.Duration { return x.ends.Sub(x.now()) }
 
-// natureOf returns what a tool does to the world: from the option, or else from the contract.
+// natureOf returns what a tool does to the world, by the option, or else by the contract, or else by the annotations of a server that
+// is believed.
 func (g *engine) natureOf(tool string) retry.Nature {
 	if n, ok := g.options.natures[tool]; ok {
 		return n
 	}
-	if g.contract.Reads(tool) {
+	says := g.options.tools[tool].Annotations
+	switch {
+	case g.contract.Reads(tool):
 		return retry.Reads
+	case g.contract.Writes(tool), says == nil, g.options.untrusted:
+		return retry.Writes
+	case says.ReadOnly:
+		return retry.Reads
+	case says.Idempotent:
+		return retry.Idempotent
 	}
 	return retry.Writes
 }

@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"time"
 
@@ -41,17 +42,26 @@ func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout =
 // may take as long as the call or, if it could be repeated or verified, all but a quarter of that time, at most 15 seconds.
 func WithAttemptTimeout(d time.Duration) Option { return func(o *options) { o.attempt = d } }
 
-// WithNature says what a tool does to the world, if the contract does not.
+// WithNature says what a tool does to the world. It overrides the contract and the tool's annotations.
 func WithNature(tool string, n retry.Nature) Option {
 	return func(o *options) { o.natures[tool] = n }
 }
 
-// WithTools lists the server's tools, as tools/list does. The client then asks for failures in machine-readable form if a
-// tool has an argument for it ([contract.Contract.FormatArgument]), and ignores advice that names any other tool.
-func WithTools(tools ...contract.Tool) Option {
+// WithTools has the server's tools, as tools/list or an SDK lists them: the Go SDK's []*mcp.Tool, mcp-go's []mcp.Tool, a
+// [][contract.Tool], or anything else with the protocol's JSON form. The client then goes by the annotations of tools about which
+// the contract says nothing, unless it is given [WithUntrustedServer]; asks for failures in machine-readable form if a tool has an
+// argument for it ([contract.Contract.FormatArgument]); and ignores advice that names any other tool.
+func WithTools[T any](tools []T) Option {
+	list, own := any(tools).([]contract.Tool)
+	if !own {
+		raw, err := json.Marshal(tools)
+		if err != nil || json.Unmarshal(raw, &list) != nil {
+			return func(*options) {} // they are not known
+		}
+	}
 	return func(o *options) {
-		o.tools = make(map[string]contract.Tool, len(tools))
-		for _, t := range tools {
+		o.tools = make(map[string]contract.Tool, len(list))
+		for _, t := range list {
 			o.tools[t.Name] = t
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	mcpgo "github.com/mark3labs/mcp-go/mcp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse"
@@ -163,6 +164,24 @@ func TestCalls(t *testing.T) {
 			contract: "recourse", tool: "order", script: map[string][]any{"order": {recourse.Timeout("", 0), done}},
 			options: []recovery.Option{recovery.WithNature("order", retry.Idempotent)}, times: seconds(0, 1.5), text: "done",
 		},
+		"so is one that its annotations call idempotent": {
+			contract: "recourse", tool: "order", script: map[string][]any{"order": {recourse.Timeout("", 0), done}},
+			options: []recovery.Option{recovery.WithTools([]*mcp.Tool{{Name: "order", Annotations: &mcp.ToolAnnotations{IdempotentHint: true}}})},
+			times:   seconds(0, 1.5), text: "done",
+		},
+		"and one that only reads, as mcp-go lists it": {
+			contract: "recourse", tool: "get", script: map[string][]any{"get": {recourse.Timeout("", 0), done}},
+			options: []recovery.Option{recovery.WithTools([]mcpgo.Tool{mcpgo.NewTool("get", mcpgo.WithReadOnlyHintAnnotation(true))})},
+			times:   seconds(0, 1.5), text: "done",
+		},
+		"annotations of an untrusted server say nothing": {
+			contract: "recourse", tool: "get", script: map[string][]any{"get": {recourse.Timeout("", 0)}},
+			options: []recovery.Option{
+				recovery.WithUntrustedServer(),
+				recovery.WithTools([]*mcp.Tool{{Name: "get", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}}),
+			},
+			times: seconds(0), kind: recourse.KindTimeout,
+		},
 		"a write that has landed is not repeated": {
 			contract: "commerce", tool: "create-sales-order", arguments: order,
 			script: map[string][]any{"create-sales-order": {lost}, "get-orders": {`{"content":[],"structuredContent":{"items":[{"id":"SO-1"}]}}`}},
@@ -237,7 +256,7 @@ func TestCalls(t *testing.T) {
 		"work is not polled with an unknown tool": {
 			contract: "studies", tool: "run_dispatch", arguments: `{"study_id":"s-1"}`,
 			script:  map[string][]any{"run_dispatch": {`{"content":[],"structuredContent":{"next_action":"study_get(study_id=\"s-1\")"}}`}},
-			options: []recovery.Option{recovery.WithTools(contract.Tool{Name: "run_dispatch"})}, times: seconds(0), text: "next_action",
+			options: []recovery.Option{recovery.WithTools([]*mcp.Tool{{Name: "run_dispatch"}})}, times: seconds(0), text: "next_action",
 		},
 		"a wait beyond the deadline ends the call": {
 			contract: "fieldmcp", tool: "get", script: map[string][]any{"get": {limited}},

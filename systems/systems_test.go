@@ -151,26 +151,12 @@ func TestAdviceFitsTheTools(t *testing.T) {
 	t.Parallel()
 	for name, system := range all(t) {
 		var list struct {
-			Tools []struct {
-				Name        string          `json:"name"`
-				Description string          `json:"description"`
-				InputSchema json.RawMessage `json:"inputSchema"`
-				Annotations *struct {
-					ReadOnlyHint bool `json:"readOnlyHint"`
-				} `json:"annotations"`
-			} `json:"tools"`
+			Tools []contract.Tool `json:"tools"`
 		}
 		if err := json.Unmarshal(systemtest.HTTP(t, system, testkit.Legacy)(t, "tools/list", `{}`).Result, &list); err != nil {
 			t.Fatal(err)
 		}
-		var tools []contract.Tool
-		for _, tool := range list.Tools {
-			tools = append(tools, contract.Tool{
-				Name: tool.Name, Description: tool.Description, InputSchema: tool.InputSchema,
-				Writes: tool.Annotations != nil && !tool.Annotations.ReadOnlyHint,
-			})
-		}
-		if err := contract.Builtin().LintFor(name, nil, tools); err != nil {
+		if err := contract.Builtin().LintFor(name, nil, list.Tools); err != nil {
 			t.Errorf("%s:\n%v", name, err)
 		}
 	}

@@ -94,7 +94,7 @@ func TestClientAsksForJSON(t *testing.T) {
 
 	takes := contract.Tool{Name: "search_patterns", InputSchema: json.RawMessage(`{"properties":{"q":{},"format":{}}}`)}
 	takesNone := contract.Tool{Name: "analyze_code", InputSchema: json.RawMessage(`{"properties":{"code":{}}}`)}
-	agent := systemtest.NewAgent(t, newSystem(t, patterns.Options{}), rules(t), "", recovery.WithTools(takes, takesNone))
+	agent := systemtest.NewAgent(t, newSystem(t, patterns.Options{}), rules(t), "", recovery.WithTools([]contract.Tool{takes, takesNone}))
 	for _, test := range []struct{ tool, arguments, code, sent string }{
 		{"search_patterns", `{"q":"hook"}`, "", `{"format":"json","q":"hook"}`},
 		{"search_patterns", `{"q":"fault-400"}`, "CLIENT_ERROR", `{"format":"json","q":"fault-400"}`},

@@ -21,7 +21,15 @@ func (l *ServerFlags) Tools(ctx context.Context, env *term.Environment, command 
 	if err != nil {
 		return nil, err
 	}
-	return contractTools(listed)
+	raw, err := json.Marshal(listed)
+	if err != nil {
+		return nil, fmt.Errorf("list the tools of the server: %w", err)
+	}
+	var tools []contract.Tool
+	if err := json.Unmarshal(raw, &tools); err != nil {
+		return nil, fmt.Errorf("list the tools of the server: %w", err)
+	}
+	return tools, nil
 }
 
 // list returns the server's tools, as it describes them, and the _meta of the list.
@@ -53,45 +61,4 @@ func ListTools(ctx context.Context, session *mcp.ClientSession) (tools []*mcp.To
 			return tools, page.Meta, nil
 		}
 	}
-}
-
-// toolsOf returns the tools of a session's server.
-func toolsOf(ctx context.Context, session *mcp.ClientSession) ([]contract.Tool, error) {
-	listed, _, err := ListTools(ctx, session)
-	if err != nil {
-		return nil, err
-	}
-	return contractTools(listed)
-}
-
-// contractTools returns what a contract needs to know about tools.
-func contractTools(listed []*mcp.Tool) ([]contract.Tool, error) {
-	var tools []contract.Tool
-	for _, tool := range listed {
-		schema, err := json.Marshal(tool.InputSchema)
-		if err != nil {
-			return nil, fmt.Errorf("list the tools of the server: the inputSchema of %s: %w", tool.Name, err)
-		}
-		tools = append(tools, contract.Tool{
-			Name: tool.Name, InputSchema: schema, Writes: tool.Annotations != nil && !tool.Annotations.ReadOnlyHint,
-			Description: tool.Description, Errors: errorsOf(tool),
-		})
-	}
-	return tools, nil
-}
-
-// errorsOf returns the codes that a tool can fail with, as declared by its server; nil if it declares
-// none.
-func errorsOf(tool *mcp.Tool) []string {
-	list, ok := tool.Meta[contract.ErrorsKey].([]any)
-	if !ok {
-		return nil
-	}
-	codes := []string{}
-	for _, item := range list {
-		if word, ok := item.(string); ok {
-			codes = append(codes, word)
-		}
-	}
-	return codes
 }

@@ -48,8 +48,8 @@ func (c *CallCommand) recover(
 	ctx context.Context, env *term.Environment, session *liveSession, rules *contract.Contract, params *mcp.CallToolParams,
 ) (*mcp.CallToolResult, error) {
 	rules, options := c.rules(env, rules)
-	if tools, err := toolsOf(ctx, session.ClientSession); err == nil { // if a server cannot list its tools, the call is still made
-		options = append(options, recovery.WithTools(tools...))
+	if tools, _, err := ListTools(ctx, session.ClientSession); err == nil { // if a server cannot list its tools, the call is still made
+		options = append(options, recovery.WithTools(tools))
 	}
 	return recovery.New(session, rules, options...).CallTool(ctx, params)
 }
