@@ -8,24 +8,18 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 	"github.com/recoursehq/recourse/retry"
 )
 
-// outcomeList is an observer that keeps all outcomes.
-type outcomeList chan *observe.Outcome
-
-func (o outcomeList) Ended(told *observe.Outcome) { o <- told.Keep() }
-
 // watched returns a client of a gateway in front of srv, and the outcomes of its calls.
-func watched(t *testing.T, srv *testkit.Server, entry ...string) (*testkit.Client, outcomeList) {
+func watched(t *testing.T, srv *testkit.Server, entry ...string) (*testkit.Client, gatewaytest.Outcomes) {
 	t.Helper()
 	all := append([]string{"url: " + srv.URL()}, entry...)
 	g, _ := gatewaytest.New(t, "servers:\n  farm:\n    "+strings.Join(all, "\n    ")+"\n")
-	told := make(outcomeList, 10)
+	told := make(gatewaytest.Outcomes, 10)
 	g.Observe(told)
 	return testkit.NewClient(t, gatewaytest.Open(t, g, true)+"/farm/mcp", testkit.Modern), told
 }

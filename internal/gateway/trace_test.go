@@ -46,11 +46,11 @@ func inMeta(t *testing.T, r testkit.Request) wire.Trace {
 }
 
 // traced starts a gateway with tracing in front of srv.
-func traced(t *testing.T, srv *testkit.Server, sample string, entry ...string) (*testkit.Client, outcomeList) {
+func traced(t *testing.T, srv *testkit.Server, sample string, entry ...string) (*testkit.Client, gatewaytest.Outcomes) {
 	t.Helper()
 	all := append([]string{"url: " + srv.URL(), "trust_annotations: true"}, entry...)
 	g, _ := gatewaytest.New(t, "tracing: {endpoint: 'http://127.0.0.1:1', sample: "+sample+"}\nservers:\n  farm:\n    "+strings.Join(all, "\n    ")+"\n")
-	told := make(outcomeList, 10)
+	told := make(gatewaytest.Outcomes, 10)
 	g.Observe(told)
 	client := testkit.NewClient(t, gatewaytest.Open(t, g, true)+"/farm/mcp", testkit.Legacy)
 	client.MustInitialize(t)
@@ -182,7 +182,7 @@ func TestTraceLeftAlone(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t, testkit.InMemory())
 			g, _ := gatewaytest.New(t, "tracing: {endpoint: 'http://127.0.0.1:1'}\nservers:\n  farm:\n    url: "+srv.URL()+"\n    "+test.entry+"\n")
-			told := make(outcomeList, 10)
+			told := make(gatewaytest.Outcomes, 10)
 			g.Observe(told)
 			client := testkit.NewClient(t, gatewaytest.Open(t, g, true)+"/farm/mcp", testkit.Legacy)
 			client.MustInitialize(t)
@@ -243,10 +243,10 @@ func TestTraceOfHedge(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		client, told := traced(t, srv, "1", hedged)
-		get(t, client) // fetches the list of tools
+		client, told := traced(t, srv, "1", "hedge: {after: 200ms}")
+		client.MustCall(t, testkit.GetField, `{"field_id":"F-1"}`) // fetches the list of tools
 		srv.Next(testkit.GetField, faults.Hang())
-		get(t, client)
+		client.MustCall(t, testkit.GetField, `{"field_id":"F-1"}`)
 		<-told
 		o, calls := <-told, srv.Calls(testkit.GetField)[1:]
 		if len(calls) != 2 || len(o.Attempts) != 2 {

@@ -59,6 +59,13 @@ func Start(tb testing.TB, serverURL string, entry ...string) *Front {
 	return &Front{Open(tb, g, testkit.IsInMemory(serverURL)) + Path, g, log}
 }
 
+// StartClient starts a gateway in front of srv, and returns it with a client.
+func StartClient(tb testing.TB, srv *testkit.Server, era testkit.Era, entry ...string) (*gateway.Gateway, *testkit.Client) {
+	tb.Helper()
+	f := Start(tb, srv.URL(), entry...)
+	return f.Gateway, f.Client(tb, era)
+}
+
 // StartProgram is [Start] with a program as server.
 func StartProgram(tb testing.TB, program *child.Program, entry ...string) *Front {
 	tb.Helper()

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -61,6 +63,12 @@ func (l *Log) Failures(tb testing.TB) []Line {
 	return failures
 }
 
+// Outcomes is an observer that keeps what it is told.
+type Outcomes chan *observe.Outcome
+
+// Ended implements [observe.Observer].
+func (o Outcomes) Ended(told *observe.Outcome) { o <- told.Keep() }
+
 // Record returns the record in an answer: in the _meta of a result or in the data of a JSON-RPC error.
 func Record(tb testing.TB, a *testkit.Answer) *recourse.Error {
 	tb.Helper()
@@ -78,4 +86,19 @@ func Record(tb testing.TB, a *testkit.Answer) *recourse.Error {
 		tb.Fatalf("no record in %s: %v", a.Body, err)
 	}
 	return e
+}
+
+// HeldBack checks that a call was refused, without time passing or being sent, because the server is down, for that time.
+func HeldBack(tb testing.TB, a *testkit.Answer, wait time.Duration) {
+	tb.Helper()
+	e := Record(tb, a)
+	if e.Kind != recourse.KindUnavailable || e.Origin != recourse.OriginGateway || e.Effect != recourse.EffectNone || e.Retry != recourse.RetrySameCall {
+		tb.Errorf("got refusal %#v", e)
+	}
+	if e.RetryAfter < wait || e.RetryAfter > wait+10*time.Millisecond || a.Took != 0 {
+		tb.Errorf("after %s: got wait %s, want %s", a.Took, e.RetryAfter, wait)
+	}
+	if !strings.Contains(string(a.Body), "This one was not sent.") {
+		tb.Errorf("got %s, want a sentence that says so", a.Body)
+	}
 }

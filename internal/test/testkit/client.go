@@ -144,6 +144,12 @@ func (c *Client) MustEcho(tb testing.TB) {
 	}
 }
 
+// MustOrder calls a tool that writes, and fails the test if there is no answer.
+func (c *Client) MustOrder(tb testing.TB) *Answer {
+	tb.Helper()
+	return c.MustCall(tb, OrderCreate, `{"reference":"A-17","amount":1}`)
+}
+
 // OpenCall calls a tool and returns the answer's events one by one, including those that a server sends
 // before it answers.
 func (c *Client) OpenCall(ctx context.Context, tool, arguments string) (*Stream, error) {

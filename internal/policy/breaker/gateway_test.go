@@ -1,4 +1,4 @@
-package gateway_test
+package breaker_test
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/policy/breaker"
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
@@ -19,38 +18,6 @@ import (
 )
 
 const quickBreaker = "breaker: {min_calls: 4, open_for: 5s, window: 30s}"
-
-// protected starts a gateway with breaker and bulkhead in front of srv, and returns the gateway and a client.
-func protected(t *testing.T, srv *testkit.Server, era testkit.Era, entry ...string) (*gateway.Gateway, *testkit.Client) {
-	t.Helper()
-	g, _ := gatewaytest.New(t, "servers:\n  farm:\n    "+strings.Join(append(entry, "url: "+srv.URL()), "\n    ")+"\n")
-	f := &gatewaytest.Front{URL: gatewaytest.Open(t, g, true) + "/farm/mcp"}
-	return g, f.Client(t, era)
-}
-
-func order(t *testing.T, c *testkit.Client) *testkit.Answer {
-	t.Helper()
-	a, err := c.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-17","amount":1}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-// wantHeldBack checks that a call was refused without being sent.
-func wantHeldBack(t *testing.T, a *testkit.Answer, wait time.Duration) {
-	t.Helper()
-	e := gatewaytest.Record(t, a)
-	if e.Kind != recourse.KindUnavailable || e.Origin != recourse.OriginGateway || e.Effect != recourse.EffectNone || e.Retry != recourse.RetrySameCall {
-		t.Errorf("got refusal %#v", e)
-	}
-	if e.RetryAfter < wait || e.RetryAfter > wait+10*time.Millisecond || a.Took != 0 {
-		t.Errorf("after %s: got wait %s, want %s", a.Took, e.RetryAfter, wait)
-	}
-	if !strings.Contains(string(a.Body), "This one was not sent.") {
-		t.Errorf("got %s, want a sentence that says so", a.Body)
-	}
-}
 
 // A server that does not answer gets no calls until it may have recovered; then one call at a time probes it.
 func TestBreakerHoldsBack(t *testing.T) {
@@ -65,33 +32,33 @@ func TestBreakerHoldsBack(t *testing.T) {
 		} {
 			testkit.Virtual(t, era.String()+"/"+name, func(t *testing.T) {
 				srv := testkit.NewServer(t, testkit.InMemory())
-				_, client := protected(t, srv, era, quickBreaker)
+				_, client := gatewaytest.StartClient(t, srv, era, quickBreaker)
 				srv.Always(testkit.OrderCreate, fault)
 				for range 4 { // initialize does not count
-					if e := gatewaytest.Record(t, order(t, client)); e.Effect != recourse.EffectUnknown {
+					if e := gatewaytest.Record(t, client.MustOrder(t)); e.Effect != recourse.EffectUnknown {
 						t.Fatalf("before the breaker opens: got %#v", e)
 					}
 				}
 				sent := srv.Attempts(testkit.OrderCreate)
 				for range 20 {
-					wantHeldBack(t, order(t, client), 5*time.Second)
+					gatewaytest.HeldBack(t, client.MustOrder(t), 5*time.Second)
 				}
 				time.Sleep(4 * time.Second)
-				wantHeldBack(t, order(t, client), time.Second)
+				gatewaytest.HeldBack(t, client.MustOrder(t), time.Second)
 				if srv.Attempts(testkit.OrderCreate) != sent {
 					t.Errorf("got %d requests at the server", srv.Attempts(testkit.OrderCreate)-sent)
 				}
 				time.Sleep(time.Second)
-				if e := gatewaytest.Record(t, order(t, client)); e.Effect != recourse.EffectUnknown {
+				if e := gatewaytest.Record(t, client.MustOrder(t)); e.Effect != recourse.EffectUnknown {
 					t.Errorf("the probe: got %#v", e)
 				}
-				wantHeldBack(t, order(t, client), 10*time.Second)
+				gatewaytest.HeldBack(t, client.MustOrder(t), 10*time.Second)
 				srv.Behave()
 				time.Sleep(10 * time.Second)
-				if a := order(t, client); !a.Succeeded() {
+				if a := client.MustOrder(t); !a.Succeeded() {
 					t.Errorf("the probe of a server that answers: got %s", a.Body)
 				}
-				if a := order(t, client); !a.Succeeded() {
+				if a := client.MustOrder(t); !a.Succeeded() {
 					t.Errorf("after the breaker has closed: got %s", a.Body)
 				}
 			})
@@ -113,7 +80,7 @@ func TestBreakerCountsTransportOnly(t *testing.T) {
 	} {
 		testkit.Virtual(t, name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			g, client := protected(t, srv, testkit.Modern, quickBreaker)
+			g, client := gatewaytest.StartClient(t, srv, testkit.Modern, quickBreaker)
 			srv.Always(testkit.OrderCreate, fault)
 			for range 10 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -135,15 +102,15 @@ func TestBreakerOfATool(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		g, client := protected(t, srv, testkit.Modern, quickBreaker, "timeout: 2s")
+		g, client := gatewaytest.StartClient(t, srv, testkit.Modern, quickBreaker, "timeout: 2s")
 		srv.Always(testkit.OrderCreate, faults.Hang())
 		for range 4 {
-			if e := gatewaytest.Record(t, order(t, client)); e.Kind != recourse.KindTimeout {
+			if e := gatewaytest.Record(t, client.MustOrder(t)); e.Kind != recourse.KindTimeout {
 				t.Fatalf("before the breaker opens: got %#v", e)
 			}
 		}
-		a := order(t, client)
-		wantHeldBack(t, a, 5*time.Second)
+		a := client.MustOrder(t)
+		gatewaytest.HeldBack(t, a, 5*time.Second)
 		if !strings.Contains(string(a.Body), "Calls of order_create at farm keep failing") {
 			t.Errorf("got refusal %s", a.Body)
 		}
@@ -163,15 +130,15 @@ func TestBreakerOfAServer(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		_, client := protected(t, srv, testkit.Modern, quickBreaker, "timeout: 2s")
-		order(t, client)
+		_, client := gatewaytest.StartClient(t, srv, testkit.Modern, quickBreaker, "timeout: 2s")
+		client.MustOrder(t)
 		if err := srv.Stop(); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
-			_ = order(t, client) // repeated, since the call cannot have arrived
+			_ = client.MustOrder(t) // repeated, since the call cannot have arrived
 		}
-		wantHeldBack(t, order(t, client), 5*time.Second)
+		gatewaytest.HeldBack(t, client.MustOrder(t), 5*time.Second)
 		a, err := client.Request(t.Context(), "prompts/list", "")
 		if err != nil {
 			t.Fatal(err)
@@ -186,7 +153,7 @@ func TestBreakerOfAServer(t *testing.T) {
 		if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !a.Succeeded() {
 			t.Errorf("the probe: got %s, %v", a.Body, err)
 		}
-		if a := order(t, client); !a.Succeeded() {
+		if a := client.MustOrder(t); !a.Succeeded() {
 			t.Errorf("the tool that failed before: got %s", a.Body)
 		}
 	})
@@ -197,12 +164,12 @@ func TestBreakerKeepsRetryAfter(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		_, client := protected(t, srv, testkit.Modern, quickBreaker)
+		_, client := gatewaytest.StartClient(t, srv, testkit.Modern, quickBreaker)
 		srv.Always(testkit.OrderCreate, faults.Status(http.StatusServiceUnavailable, faults.Plain).RetryIn(40*time.Second))
 		for range 4 {
-			order(t, client)
+			client.MustOrder(t)
 		}
-		wantHeldBack(t, order(t, client), 40*time.Second)
+		gatewaytest.HeldBack(t, client.MustOrder(t), 40*time.Second)
 	})
 }
 
@@ -212,11 +179,11 @@ func TestBreakerEndsRepetition(t *testing.T) {
 	for tool, effect := range map[string]recourse.Effect{"read_only": recourse.EffectNone, "idempotent": recourse.EffectUnknown} {
 		testkit.Virtual(t, tool, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			_, client := protected(t, srv, testkit.Modern, "breaker: {min_calls: 5}", "tools: {order_create: {"+tool+": true}}")
+			_, client := gatewaytest.StartClient(t, srv, testkit.Modern, "breaker: {min_calls: 5}", "tools: {order_create: {"+tool+": true}}")
 			srv.Always(testkit.OrderCreate, faults.Status(http.StatusServiceUnavailable, faults.Plain))
-			order(t, client) // three attempts
+			client.MustOrder(t) // three attempts
 			before := srv.Attempts(testkit.OrderCreate)
-			a := order(t, client) // two attempts; then the breaker opens
+			a := client.MustOrder(t) // two attempts; then the breaker opens
 			if e := gatewaytest.Record(t, a); srv.Attempts(testkit.OrderCreate)-before != 2 || e.Kind != recourse.KindUnavailable || e.Effect != effect ||
 				e.Upstream.Status != http.StatusServiceUnavailable || e.RetryAfter < 4*time.Second || a.Took > time.Second {
 				t.Errorf("after %d attempts and %s: got %#v", srv.Attempts(testkit.OrderCreate)-before, a.Took, e)
@@ -230,14 +197,14 @@ func TestEffectOfEarlierAttempt(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		_, client := protected(t, srv, testkit.Modern, "tools: {order_create: {idempotent: true}}")
-		order(t, client)
+		_, client := gatewaytest.StartClient(t, srv, testkit.Modern, "tools: {order_create: {idempotent: true}}")
+		client.MustOrder(t)
 		srv.Next(testkit.OrderCreate, faults.ResetInBody())
 		go func() {
 			time.Sleep(50 * time.Millisecond)
 			_ = srv.Stop()
 		}()
-		a := order(t, client)
+		a := client.MustOrder(t)
 		if e := gatewaytest.Record(t, a); e.Kind != recourse.KindUnreachable || e.Effect != recourse.EffectUnknown {
 			t.Errorf("got effect %q: %s", e.Effect, a.Body)
 		}
@@ -249,19 +216,19 @@ func TestBreakerSurvivesReload(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		g, client := protected(t, srv, testkit.Modern, quickBreaker)
+		g, client := gatewaytest.StartClient(t, srv, testkit.Modern, quickBreaker)
 		srv.Always(testkit.OrderCreate, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 		for range 4 {
-			order(t, client)
+			client.MustOrder(t)
 		}
 		entry := "servers: {farm: {url: '" + srv.URL() + "'%s}}\n"
 		gatewaytest.Reload(t, g, fmt.Sprintf(entry, ", breaker: {open_for: 7s}, timeout: 7s"))
-		wantHeldBack(t, order(t, client), 5*time.Second)
+		gatewaytest.HeldBack(t, client.MustOrder(t), 5*time.Second)
 		time.Sleep(5 * time.Second)
-		order(t, client)
-		wantHeldBack(t, order(t, client), 14*time.Second)
+		client.MustOrder(t)
+		gatewaytest.HeldBack(t, client.MustOrder(t), 14*time.Second)
 		gatewaytest.Reload(t, g, fmt.Sprintf(entry, ""))
-		if e := gatewaytest.Record(t, order(t, client)); e.Effect != recourse.EffectUnknown || len(g.Protections()) != 0 {
+		if e := gatewaytest.Record(t, client.MustOrder(t)); e.Effect != recourse.EffectUnknown || len(g.Protections()) != 0 {
 			t.Errorf("without a breaker: got %#v", e)
 		}
 	})
@@ -272,10 +239,10 @@ func TestBreakerObserved(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		g, client := protected(t, srv, testkit.Modern, quickBreaker, "mode: observe")
+		g, client := gatewaytest.StartClient(t, srv, testkit.Modern, quickBreaker, "mode: observe")
 		srv.Always(testkit.OrderCreate, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 		for range 6 {
-			if a := order(t, client); a.Status != http.StatusServiceUnavailable {
+			if a := client.MustOrder(t); a.Status != http.StatusServiceUnavailable {
 				t.Errorf("got HTTP %d: %s", a.Status, a.Body)
 			}
 		}
@@ -289,7 +256,7 @@ func TestBreakerObserved(t *testing.T) {
 func TestProtectionOfOneOfMany(t *testing.T) {
 	t.Parallel()
 	testkit.InEachEra(t, func(t *testing.T, era testkit.Era) {
-		f := gatewaytest.StartMany(t, gatewaytest.BothPrefixed, "breaker: {min_calls: 8, open_for: 5s}, concurrency: {max: 5, queue: 0}, "+hedged+", trust_annotations: true")
+		f := gatewaytest.StartMany(t, gatewaytest.BothPrefixed, "breaker: {min_calls: 8, open_for: 5s}, concurrency: {max: 5, queue: 0}, hedge: {after: 200ms}, trust_annotations: true")
 		c := f.Client(t, era)
 		c.MustListTools(t)
 		f.Shop.Next(testkit.GetField, faults.Hang())
@@ -335,10 +302,10 @@ func TestBreakerStaysOpenAfterTheGatewaysOwnAnswers(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		g, client := protected(t, srv, testkit.Modern, quickBreaker)
+		g, client := gatewaytest.StartClient(t, srv, testkit.Modern, quickBreaker)
 		srv.Always(testkit.OrderCreate, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 		for range 4 {
-			order(t, client)
+			client.MustOrder(t)
 		}
 		time.Sleep(5 * time.Second)
 		for range 3 {
@@ -357,20 +324,20 @@ func TestBreakerHoldsBackLists(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		_, client := protected(t, srv, testkit.Modern, "breaker: {min_calls: 4, open_for: 10m, max_open: 10m, window: 30s}")
+		_, client := gatewaytest.StartClient(t, srv, testkit.Modern, "breaker: {min_calls: 4, open_for: 10m, max_open: 10m, window: 30s}")
 		srv.Always(testkit.OrderCreate, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 		for range 4 {
-			order(t, client)
+			client.MustOrder(t)
 		}
 		lists := srv.Messages("tools/list")
 		time.Sleep(6 * time.Minute) // the list is out of date
-		wantHeldBack(t, order(t, client), 4*time.Minute)
+		gatewaytest.HeldBack(t, client.MustOrder(t), 4*time.Minute)
 		if n := srv.Messages("tools/list") - lists; n != 0 {
 			t.Errorf("got %d requests for the list", n)
 		}
 		srv.Behave()
 		time.Sleep(4 * time.Minute)
-		if a := order(t, client); !a.Succeeded() {
+		if a := client.MustOrder(t); !a.Succeeded() {
 			t.Errorf("the probe of a server that answers: got %s", a.Body)
 		}
 	})
@@ -401,7 +368,7 @@ func TestBreakerOfAProgram(t *testing.T) {
 			f := started(t)
 			c := f.Client(t, testkit.Modern)
 			for range 10 {
-				if strings.Contains(string(order(t, c).Body), "not sent for now") {
+				if strings.Contains(string(c.MustOrder(t).Body), "not sent for now") {
 					return
 				}
 			}
@@ -415,7 +382,7 @@ func TestBreakerOfInventedTools(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		g, client := protected(t, srv, testkit.Modern, quickBreaker)
+		g, client := gatewaytest.StartClient(t, srv, testkit.Modern, quickBreaker)
 		srv.Always("tools/list", faults.Status(http.StatusInternalServerError, faults.Plain))
 		for _, name := range []string{strings.Repeat("x", 128), strings.Repeat("x", 129)} {
 			if _, err := client.Call(t.Context(), name, `{}`); err != nil {

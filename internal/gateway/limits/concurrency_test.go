@@ -1,4 +1,4 @@
-package gateway_test
+package limits_test
 
 import (
 	"context"
@@ -51,7 +51,7 @@ func TestBulkhead(t *testing.T) {
 		} {
 			testkit.Virtual(t, era.String()+"/"+entry[:5], func(t *testing.T) {
 				srv := testkit.NewServer(t, testkit.InMemory())
-				g, client := protected(t, srv, era, entry, "timeout: 5s")
+				g, client := gatewaytest.StartClient(t, srv, era, entry, "timeout: 5s")
 				answers := crowd(t, client, 7, testkit.Progress, slowCall)
 				var took time.Duration // by the first call alone
 				for i, a := range answers {
@@ -91,7 +91,7 @@ func TestBulkheadWaits(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		g, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 2, wait: 3s}", "timeout: 10s")
+		g, client := gatewaytest.StartClient(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 2, wait: 3s}", "timeout: 10s")
 		srv.Next(testkit.Echo, faults.Hang())
 		echo := func(ctx context.Context) (*testkit.Answer, error) {
 			return client.Call(ctx, testkit.Echo, `{"message":"m"}`)
@@ -132,7 +132,7 @@ func TestBulkheadSaysWhy(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		_, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 1, wait: 500us}", "timeout: 10s")
+		_, client := gatewaytest.StartClient(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 1, wait: 500us}", "timeout: 10s")
 		srv.Next(testkit.Echo, faults.Hang())
 		answers := crowd(t, client, 3, testkit.Echo, `{"message":"m"}`)
 		wantBusy(t, answers[0], 0, "no more of them can wait")
@@ -150,7 +150,7 @@ func TestQueueLeavesTheServerItsTime(t *testing.T) {
 	} {
 		testkit.Virtual(t, entry[:6], func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			_, client := protected(t, srv, testkit.Modern, entry, "timeout: 2500ms")
+			_, client := gatewaytest.StartClient(t, srv, testkit.Modern, entry, "timeout: 2500ms")
 			for _, a := range crowd(t, client, 4, testkit.Progress, slowCall) {
 				if !a.Succeeded() {
 					t.Errorf("after %s: got %s", a.Took, a.Body)
@@ -188,7 +188,7 @@ func TestBulkheadAndBreaker(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		_, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 10, wait: 1m}", "breaker: {min_calls: 1}", "timeout: 5s")
+		_, client := gatewaytest.StartClient(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 10, wait: 1m}", "breaker: {min_calls: 1}", "timeout: 5s")
 		srv.Always(testkit.Echo, faults.Hang())
 		answers := crowd(t, client, 8, testkit.Echo, `{"message":"m"}`)
 		held := 0
@@ -207,7 +207,7 @@ func TestBulkheadAndBreaker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantHeldBack(t, a, 5*time.Second)
+		gatewaytest.HeldBack(t, a, 5*time.Second)
 	})
 }
 
@@ -216,7 +216,7 @@ func TestBulkheadSurvivesReload(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		g, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1}", "tools: {pro*: {concurrency: {max: 1}}}")
+		g, client := gatewaytest.StartClient(t, srv, testkit.Modern, "concurrency: {max: 1}", "tools: {pro*: {concurrency: {max: 1}}}")
 		var all sync.WaitGroup
 		all.Go(func() { crowd(t, client, 3, testkit.Progress, slowCall) })
 		time.Sleep(500 * time.Millisecond)
@@ -244,7 +244,7 @@ func TestBulkheadObserved(t *testing.T) {
 	for _, entry := range []string{"concurrency: {max: 1, queue: 0}", "limits: {busy: {at_once: 1, queue: 9, wait: 20s}}"} {
 		testkit.Virtual(t, entry[:6], func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			_, client := protected(t, srv, testkit.Modern, entry, "mode: observe")
+			_, client := gatewaytest.StartClient(t, srv, testkit.Modern, entry, "mode: observe")
 			for _, a := range crowd(t, client, 3, testkit.Progress, slowCall) {
 				if !a.Succeeded() || a.Took > 2*time.Second {
 					t.Errorf("after %s: got %s", a.Took, a.Body)
@@ -259,16 +259,16 @@ func TestBulkheadDuringProbe(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		_, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 10, wait: 1m}", "breaker: {min_calls: 1}", "timeout: 5s")
+		_, client := gatewaytest.StartClient(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 10, wait: 1m}", "breaker: {min_calls: 1}", "timeout: 5s")
 		srv.Always(testkit.OrderCreate, faults.ResetBeforeAnswer())
-		order(t, client)
-		wantHeldBack(t, order(t, client), 5*time.Second)
+		client.MustOrder(t)
+		gatewaytest.HeldBack(t, client.MustOrder(t), 5*time.Second)
 		time.Sleep(5 * time.Second)
 		srv.Always(testkit.OrderCreate, faults.Hang())
 		var probing sync.WaitGroup
-		probing.Go(func() { order(t, client) })
+		probing.Go(func() { client.MustOrder(t) })
 		synctest.Wait()
-		wantHeldBack(t, order(t, client), time.Second)
+		gatewaytest.HeldBack(t, client.MustOrder(t), time.Second)
 		probing.Wait()
 	})
 }
@@ -279,7 +279,7 @@ func TestQueueDoesNotSuspendTheTimeout(t *testing.T) {
 	for _, entry := range []string{"concurrency: {max: 1}", "limits: {busy: {at_once: 1, queue: 9, wait: 20s}}"} {
 		testkit.Virtual(t, entry[:6], func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			_, client := protected(t, srv, testkit.Modern, entry, "timeout: 5s", "max_timeout: 1h")
+			_, client := gatewaytest.StartClient(t, srv, testkit.Modern, entry, "timeout: 5s", "max_timeout: 1h")
 			srv.Always(testkit.OrderCreate, faults.Hang())
 			for i, a := range crowd(t, client, 2, testkit.OrderCreate, `{"reference":"A-17","amount":1}`) {
 				if want := time.Duration(i+1) * 5 * time.Second; a.Took != want || gatewaytest.Record(t, a).Kind != recourse.KindTimeout {
@@ -295,10 +295,10 @@ func TestSubscriptionTakesNoPlace(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		g, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 0}", quickBreaker)
+		g, client := gatewaytest.StartClient(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 0}", "breaker: {min_calls: 4, open_for: 5s, window: 30s}")
 		s := client.MustListen(t.Context(), t)
 		defer s.Close()
-		if a := order(t, client); !a.Succeeded() {
+		if a := client.MustOrder(t); !a.Succeeded() {
 			t.Errorf("got %s", a.Body)
 		}
 		if s := g.Protections()[0].Bulkheads[0].State; s.In != 0 {

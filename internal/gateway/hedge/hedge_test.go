@@ -1,4 +1,4 @@
-package gateway_test
+package hedge_test
 
 import (
 	"context"
@@ -19,11 +19,7 @@ const hedged = "hedge: {after: 200ms}"
 
 func get(t *testing.T, c *testkit.Client) *testkit.Answer {
 	t.Helper()
-	a, err := c.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return c.MustCall(t, testkit.GetField, `{"field_id":"F-1"}`)
 }
 
 // A read with a late answer is sent once more. The client gets the answer that begins first; the other request is
@@ -35,8 +31,8 @@ func TestHedge(t *testing.T) {
 			for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
 				testkit.Virtual(t, client.String()+" to "+server.String()+"/"+form.String(), func(t *testing.T) {
 					srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(server), testkit.WithForm(form))
-					g, c := protected(t, srv, client, hedged, "trust_annotations: true")
-					told := make(outcomeList, 10)
+					g, c := gatewaytest.StartClient(t, srv, client, hedged, "trust_annotations: true")
+					told := make(gatewaytest.Outcomes, 10)
 					g.Observe(told)
 					get(t, c)
 					synctest.Wait()
@@ -78,7 +74,7 @@ func TestHedgeOfLargeAnswers(t *testing.T) {
 	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
 		testkit.Virtual(t, form.String(), func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithForm(form))
-			_, c := protected(t, srv, testkit.Legacy, hedged, "trust_annotations: true")
+			_, c := gatewaytest.StartClient(t, srv, testkit.Legacy, hedged, "trust_annotations: true")
 			get(t, c)
 			srv.Next(testkit.GetField, faults.Hang(), faults.Large(form, 1<<20, faults.Whole))
 			a := get(t, c)
@@ -94,7 +90,7 @@ func TestUnhedgedCalls(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s")
+		_, c := gatewaytest.StartClient(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s")
 		get(t, c)
 		if a := get(t, c); !a.Succeeded() || srv.Attempts(testkit.GetField) != 2 {
 			t.Errorf("two calls: got %d attempts: %s", srv.Attempts(testkit.GetField), a.Body)
@@ -104,7 +100,7 @@ func TestUnhedgedCalls(t *testing.T) {
 			t.Errorf("after a 503: got %d attempts: %s", srv.Attempts(testkit.GetField), a.Body)
 		}
 		srv.Next(testkit.OrderCreate, faults.Hang())
-		if a := order(t, c); a.Took != 5*time.Second || srv.Attempts(testkit.OrderCreate) != 1 {
+		if a := c.MustOrder(t); a.Took != 5*time.Second || srv.Attempts(testkit.OrderCreate) != 1 {
 			t.Errorf("a write: got %d attempts: %s", srv.Attempts(testkit.OrderCreate), a.Body)
 		}
 	})
@@ -116,7 +112,7 @@ func TestHedgeMayLose(t *testing.T) {
 	for _, era := range testkit.Eras {
 		testkit.Virtual(t, era.String(), func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(era))
-			_, c := protected(t, srv, era, hedged, "tools: {progress: {read_only: true}}")
+			_, c := gatewaytest.StartClient(t, srv, era, hedged, "tools: {progress: {read_only: true}}")
 			// The answer of each attempt begins with its progress, after 300 ms.
 			a, err := c.Call(t.Context(), testkit.Progress, `{"count":1,"gapMs":300}`)
 			if err != nil || !a.Succeeded() || a.Took > time.Second || srv.Attempts(testkit.Progress) != 2 {
@@ -135,7 +131,7 @@ func TestHedgeOutlivesAFailure(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s")
+		_, c := gatewaytest.StartClient(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s")
 		get(t, c)
 		srv.Next(testkit.GetField, faults.ResetBeforeAnswer().Late(300*time.Millisecond), testkit.Fault{}.Late(time.Second))
 		if a := get(t, c); !a.Succeeded() || a.Took != 1200*time.Millisecond {
@@ -157,7 +153,7 @@ func TestHedgeIsBounded(t *testing.T) {
 	for name, entry := range map[string]string{"budget": "", "bulkhead": "concurrency: {max: 200}"} {
 		testkit.Virtual(t, name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			g, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s", "max_timeout: 6s", entry)
+			g, c := gatewaytest.StartClient(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s", "max_timeout: 6s", entry)
 			get(t, c)
 			srv.Always(testkit.GetField, faults.Hang())
 			var all sync.WaitGroup
@@ -186,7 +182,7 @@ func TestHedgeEndsWithItsClient(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true")
+		_, c := gatewaytest.StartClient(t, srv, testkit.Modern, hedged, "trust_annotations: true")
 		get(t, c)
 		srv.Always(testkit.GetField, faults.Hang())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -206,7 +202,7 @@ func TestHedgeObserved(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "mode: observe", "timeout: 2s")
+		_, c := gatewaytest.StartClient(t, srv, testkit.Modern, hedged, "trust_annotations: true", "mode: observe", "timeout: 2s")
 		get(t, c)
 		srv.Next(testkit.GetField, faults.Hang())
 		if a := get(t, c); a.Took != 2*time.Second || !strings.Contains(string(a.Body), "timeout") || srv.Attempts(testkit.GetField) != 2 {
@@ -232,7 +228,7 @@ func TestHedgeTellsTheBreaker(t *testing.T) {
 	} {
 		testkit.Virtual(t, name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			g, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s", "breaker: {window: 1h}")
+			g, c := gatewaytest.StartClient(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s", "breaker: {window: 1h}")
 			srv.Next(testkit.GetField, test.first, testkit.Fault{}.Late(time.Second))
 			if a := get(t, c); !a.Succeeded() {
 				t.Errorf("after %s: got %s", a.Took, a.Body)
@@ -252,7 +248,7 @@ func TestHedgeOpensTheBreaker(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s", quickBreaker)
+		_, c := gatewaytest.StartClient(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s", "breaker: {min_calls: 4, open_for: 5s, window: 30s}")
 		overloaded := faults.Status(http.StatusServiceUnavailable, faults.Plain).RetryIn(40 * time.Second)
 		for range 3 {
 			srv.Next(testkit.GetField, overloaded.Late(300*time.Millisecond), testkit.Fault{}.Late(time.Second))
@@ -260,7 +256,7 @@ func TestHedgeOpensTheBreaker(t *testing.T) {
 				t.Errorf("after %s: got %s", a.Took, a.Body)
 			}
 		}
-		wantHeldBack(t, get(t, c), 40*time.Second-900*time.Millisecond) // since the server said so
+		gatewaytest.HeldBack(t, get(t, c), 40*time.Second-900*time.Millisecond) // since the server said so
 	})
 }
 
@@ -281,7 +277,7 @@ func TestHedgeLeavesItsPlace(t *testing.T) {
 	} {
 		testkit.Virtual(t, name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
-			g, c := protected(t, srv, testkit.Modern, hedged, "timeout: 5s", "concurrency: {max: "+test.places+"}",
+			g, c := gatewaytest.StartClient(t, srv, testkit.Modern, hedged, "timeout: 5s", "concurrency: {max: "+test.places+"}",
 				"tools: {get_field: {read_only: true, concurrency: {max: 4}}}")
 			for range test.calls {
 				srv.Next(testkit.GetField, test.faults...)
@@ -305,11 +301,11 @@ func TestHedgeDoesNotProbe(t *testing.T) {
 	t.Parallel()
 	testkit.Virtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s", "breaker: {min_calls: 1, open_for: 5s}")
+		_, c := gatewaytest.StartClient(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s", "breaker: {min_calls: 1, open_for: 5s}")
 		get(t, c)
 		srv.Next(testkit.OrderCreate, faults.ResetBeforeAnswer())
-		order(t, c)
-		wantHeldBack(t, get(t, c), 5*time.Second)
+		c.MustOrder(t)
+		gatewaytest.HeldBack(t, get(t, c), 5*time.Second)
 		time.Sleep(5 * time.Second)
 		before := srv.Attempts(testkit.GetField)
 		srv.Next(testkit.GetField, testkit.Fault{}.Late(time.Second))
