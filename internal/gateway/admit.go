@@ -18,7 +18,7 @@ const bodyTimeout = 60 * time.Second
 
 // admit decides whether the request is for a server at all, by its path, its Host and Origin, and its method.
 func admit(c *call, next next) *failure {
-	c.hurry(c.out.Began.Add(bodyTimeout))
+	c.req.intake.Within(c.out.Began.Add(bodyTimeout))
 	known := c.enter()
 	if !known && !strings.HasPrefix(c.req.from.URL.EscapedPath(), access.MetadataPath) {
 		return noServer()

@@ -91,7 +91,7 @@ func (c *call) refuseAccess(refusal *auth.Refusal) *failure {
 		c.reply.header()["Retry-After"] = []string{limits.Seconds(refusal.Record.RetryAfter)}
 	}
 	if c.req.method == http.MethodPost && c.req.body == nil {
-		c.req.msg.ID = door.FirstID(c.readFirst())
+		c.req.msg.ID = door.FirstID(c.req.intake.First())
 	}
 	return &failure{e: refusal.Record, refusal: true, at: refusal.At, status: status, ofCaller: true}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/access"
 	"github.com/recoursehq/recourse/internal/gateway/account"
 	"github.com/recoursehq/recourse/internal/gateway/deadline"
+	"github.com/recoursehq/recourse/internal/gateway/intake"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/gateway/session"
 	"github.com/recoursehq/recourse/internal/gateway/toollist"
@@ -64,16 +65,15 @@ type request struct {
 	id   string // every log entry and answer carries it
 	user string // from the path, as it was sent
 
-	stdio     bool          // the host writes it on a line
-	line      *wire.Line    // which it is; nil: there is none, or it came otherwise
+	stdio     bool          // it comes from a host on stdio
+	intake    intake.Intake // reads it
 	overLimit bool          // its host has too many calls under way
 	nested    bool          // it is made for another one, at an endpoint with several servers
 	parsed    *wire.Message // the message, if it has been parsed already: until receive
 
-	era   wire.Era
-	msg   *wire.Message
-	body  []byte // a connection may read it even after the call
-	bytes int64  // its bytes that count as in flight
+	era  wire.Era
+	msg  *wire.Message
+	body []byte // a connection may read it even after the call
 }
 
 // only returns the value of a header, or "" if the client has sent it more than once.
@@ -188,6 +188,7 @@ func (c *call) overHTTP(w http.ResponseWriter, r *http.Request) {
 	c.req.ctx, c.req.method, c.req.header, c.req.from = r.Context(), r.Method, r.Header, r
 	c.reply.http.ResponseWriter = w
 	c.reply.w = &c.reply.http
+	c.req.intake = intake.Intake{From: r, By: c.reply.w}
 }
 
 // emptyCall returns a call with the memory that every call needs.
@@ -242,7 +243,7 @@ func (c *call) release() {
 		c.cancel(context.Canceled)
 	}
 	c.leave()
-	c.g.inFlight.bytes.Add(-c.req.bytes)
+	c.req.intake.Release()
 	if c.tainted || cap(c.req.body) > maxKept {
 		return
 	}

@@ -51,7 +51,8 @@
 // What needs nothing of the call is in a package of its own: access says who may call, limits how much, account
 // has the accounts of callers at providers, backend what is kept of a server across reloads, toollist what a
 // server offers, failures what its failures mean, masking hides what clients may not see, observe has what
-// observers are told, and the log, session the sessions of legacy clients, and deadline the time of a call.
+// observers are told, and the log, session the sessions of legacy clients, intake reads what clients send, and
+// deadline has the time of a call.
 //
 // An endpoint may offer several servers (many.go). Its target is then package many, which finds the server for
 // a request. There the request becomes a call of its own, which takes that server's own stages from connect on;

@@ -19,4 +19,4 @@ func SessionBytes(g *Gateway, path string) (sessions, bytes int) {
 }
 
 // InFlight returns how many bytes the requests under way hold.
-func InFlight(g *Gateway) int64 { return g.inFlight.bytes.Load() }
+func InFlight(g *Gateway) int64 { return g.inFlight.Bytes() }

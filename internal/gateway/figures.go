@@ -36,7 +36,7 @@ type ServerFigures struct {
 // Figures returns the figures of the gateway, and of its servers in the file's order.
 func (g *Gateway) Figures() Stats {
 	t := g.table.Load()
-	f := Stats{Requests: g.inFlight.requests.Load(), RequestBytes: g.inFlight.bytes.Load()}
+	f := Stats{Requests: g.inFlight.Requests.Load(), RequestBytes: g.inFlight.Bytes()}
 	if t.config.TLS != nil {
 		f.Expires, _ = t.config.TLS.Expires()
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/account"
 	"github.com/recoursehq/recourse/internal/gateway/backend"
 	"github.com/recoursehq/recourse/internal/gateway/front"
+	"github.com/recoursehq/recourse/internal/gateway/intake"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/policy/auth"
@@ -44,7 +45,7 @@ type Gateway struct {
 
 	observers []observe.Observer // the log, and others
 	calls     calls
-	inFlight  inFlight
+	inFlight  intake.InFlight
 	states    *seal.Sealer // seals states that servers hand to clients, if there are no keys for sessions
 	counting  *limits.Counting
 
@@ -181,8 +182,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		t.pages.ServeHTTP(w, r)
 		return
 	}
-	g.inFlight.requests.Add(1)
-	defer g.inFlight.requests.Add(-1)
+	g.inFlight.Requests.Add(1)
+	defer g.inFlight.Requests.Add(-1)
 	c := g.newCall()
 	c.overHTTP(w, r)
 	defer c.release()
@@ -193,12 +194,16 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Answer implements [front.Handler].
 func (g *Gateway) Answer(w front.Writer, r *front.Request) (whole bool, effect recourse.Effect) {
-	g.inFlight.requests.Add(1)
-	defer g.inFlight.requests.Add(-1)
+	g.inFlight.Requests.Add(1)
+	defer g.inFlight.Requests.Add(-1)
 	c := g.newCall()
 	defer c.release()
 	c.req.ctx, c.req.method, c.req.header, c.req.from = r.Context, r.Method, r.Header, r.From
-	c.req.stdio, c.req.line, c.req.parsed, c.req.overLimit = true, &r.Line, r.Message, r.Excess
+	c.req.stdio, c.req.parsed, c.req.overLimit = true, r.Message, r.Excess
+	c.req.intake = intake.Intake{From: r.From, By: w}
+	if r.Method == http.MethodPost {
+		c.req.intake.Line = &r.Line
+	}
 	c.reply.w = w
 	c.serve()
 	if e := c.out.Record; c.reply.broken && e != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -14,6 +15,9 @@ import (
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
+
+// ownID matches the gateway's ids of requests, which may hold any digits.
+var ownID = regexp.MustCompile(`req-[0-9a-f]{24}`)
 
 // What a server with the commerce contract says of people does not reach the client: by its form in any script, by the
 // label before it, or because it stands in the call's own arguments.
@@ -66,8 +70,9 @@ func TestCommerceTellsNothingOfPeople(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			body := ownID.ReplaceAllString(string(a.Body), "")
 			for _, leak := range leaks {
-				if strings.Contains(string(a.Body), leak) {
+				if strings.Contains(body, leak) {
 					t.Errorf("%s: %q is shown: %s", said, leak, a.Body)
 				}
 			}

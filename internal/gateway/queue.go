@@ -6,6 +6,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/intake"
 	"github.com/recoursehq/recourse/internal/policy/bulkhead"
 )
 
@@ -39,7 +40,7 @@ func (a *attempt) takePlace(b *bulkhead.Bulkhead, rule *config.Concurrency) *rec
 	case b.Try():
 		return nil
 	case a.isSpare():
-		return c.to.heldBackFor(busyWait)
+		return c.to.heldBackFor(intake.BusyWait)
 	}
 	if e := c.to.holdsBack(c.rule.lane(&c.req)); e != nil { // the calls ahead are waiting for a server that does not answer
 		return e
@@ -51,10 +52,10 @@ func (a *attempt) takePlace(b *bulkhead.Bulkhead, rule *config.Concurrency) *rec
 	case err == nil:
 		return nil
 	case errors.Is(err, bulkhead.ErrFull):
-		return c.to.heldBackFor(busyWait).
+		return c.to.heldBackFor(intake.BusyWait).
 			WithMessage("%s is busy with other calls, and no more of them can wait. This one was not sent.", c.to.entry.Title)
 	default:
-		return c.to.heldBackFor(busyWait).WithMessage("%s is busy with other calls. This one waited for %s, and was not sent.",
+		return c.to.heldBackFor(intake.BusyWait).WithMessage("%s is busy with other calls. This one waited for %s, and was not sent.",
 			c.to.entry.Title, recourse.FormatWait(time.Since(began)))
 	}
 }

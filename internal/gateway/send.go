@@ -137,7 +137,7 @@ func (c *call) upstreamHeader() http.Header {
 			h[name] = values
 		}
 	}
-	if c.req.line != nil { // which came without headers
+	if c.req.intake.Line != nil { // which came without headers
 		h["Content-Type"] = []string{wire.TypeJSON}
 		if c.req.era == wire.Modern {
 			wire.SetHeaders(h, c.req.msg.ProtocolVersion, c.req.msg)

@@ -132,6 +132,10 @@ var layers = []layer{
 		beside: "each is one policy or one observer; the stages put them in order",
 	},
 	{
+		packages: []string{"internal/gateway/intake"},
+		up:       "it reads what a front has let in, and does not know what a call is",
+	},
+	{
 		packages: []string{"internal/gateway/failures", "internal/gateway/toollist"},
 		up:       "it is about one server and its answers, and does not know what a call is",
 		beside:   "one reads what has failed, the other what there is",

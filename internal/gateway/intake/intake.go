@@ -1,0 +1,173 @@
+// Package intake takes in the messages of clients: from the body of a request or the line of a host, within what all
+// requests together may hold in memory. What is too large is refused before all of it has come.
+package intake
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/call/door"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
+)
+
+const (
+	// One part in smallShare of the memory is reserved for requests of up to smallRequest, so that they get
+	// through when large ones use the rest.
+	smallRequest = 64 << 10
+	smallShare   = 4
+	// BusyWait is how long a client is told to wait if there is no room for its request.
+	BusyWait = time.Second
+)
+
+// InFlight counts the requests in progress, and the bytes that they hold. It is safe for concurrent use.
+type InFlight struct{ Requests, bytes atomic.Int64 }
+
+// Bytes returns how many bytes all requests hold.
+func (f *InFlight) Bytes() int64 { return f.bytes.Load() }
+
+// take counts n more bytes for a request that holds have, and reports whether all requests together stay
+// within most.
+func (f *InFlight) take(have, n, most int64) bool {
+	if have+n > smallRequest+1 { // of these, the last one is never read
+		most -= most / smallShare
+	}
+	if f.bytes.Add(n) > most {
+		f.bytes.Add(-n)
+		return false
+	}
+	return true
+}
+
+// Limits are how many bytes a message may have, and all that are in flight.
+type Limits struct{ Message, InFlight int64 }
+
+// An Intake takes in the message of one request.
+type Intake struct {
+	From *http.Request                        // over HTTP, whose body it is
+	Line *wire.Line                           // of a host on stdio; nil: it has written none
+	By   interface{ ReadBy(until time.Time) } // limits the time for receiving it
+
+	Text []byte // as far as it has come
+
+	of   *InFlight
+	held int64 // bytes that count as in flight
+}
+
+// A Refusal says why a message is not read to its end.
+type Refusal struct {
+	Status int // of HTTP
+	Err    *recourse.Error
+	ID     wire.ID       // of the message, if that is near the beginning: the Go SDK ends its session after a 4xx without one
+	Wait   time.Duration // until there may be room; 0: it does not help
+}
+
+func (in *Intake) refuse(status int, e *recourse.Error) *Refusal {
+	return &Refusal{Status: status, Err: e, ID: door.FirstID(in.Text[:min(len(in.Text), firstPart)])}
+}
+
+// Read reads the message to its end, and counts its bytes as in flight until Release.
+func (in *Intake) Read(of *InFlight, limits Limits) *Refusal {
+	in.of = of
+	size := in.From.ContentLength
+	if in.Line != nil {
+		in.Text, size = in.Line.Text, int64(in.Line.Size)
+	}
+	switch {
+	case size > limits.Message:
+		in.Text = in.First()
+		return in.refuse(http.StatusRequestEntityTooLarge, recourse.TooLarge(limits.Message))
+	case in.Line == nil:
+		return in.readAll(limits)
+	case !in.take(size, limits):
+		return in.busy()
+	default:
+		return nil
+	}
+}
+
+// Release gives back what Read has taken.
+func (in *Intake) Release() {
+	if in.of != nil {
+		in.of.bytes.Add(-in.held)
+	}
+}
+
+func (in *Intake) take(n int64, limits Limits) bool {
+	if !in.of.take(in.held, n, limits.InFlight) {
+		return false
+	}
+	in.held += n
+	return true
+}
+
+// busy refuses a request for which there is no memory.
+func (in *Intake) busy() *Refusal {
+	refusal := in.refuse(http.StatusTooManyRequests, recourse.RateLimited(BusyWait).
+		WithMessage("The gateway is busy with other requests. This one was not carried out: repeat it in %s.",
+			recourse.FormatWait(BusyWait)).
+		WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone))
+	refusal.Wait = BusyWait
+	return refusal
+}
+
+// Within limits the time for receiving a body. The limit stays even if the body is not read: net/http still
+// waits for the rest of it.
+func (in *Intake) Within(until time.Time) {
+	if in.From.ContentLength != 0 {
+		in.By.ReadBy(until)
+	}
+}
+
+// Only the beginning of a message that is too large is read, if it comes at once.
+const (
+	firstPart    = 1 << 10
+	firstTimeout = 100 * time.Millisecond
+)
+
+// First reads the beginning of a message when the rest is not needed.
+func (in *Intake) First() []byte {
+	switch {
+	case in.Line != nil:
+		return in.Line.Text
+	case in.From.ContentLength == 0 || in.From.Header.Get("Expect") != "": // the body has not been sent yet
+		return nil
+	}
+	in.Within(time.Now().Add(firstTimeout))
+	text := make([]byte, firstPart)
+	n, _ := io.ReadFull(in.From.Body, text) // what has arrived is enough
+	return text[:n]
+}
+
+// readAll reads the body to its end. The memory for it counts as in flight before any of it arrives, and grows with what
+// arrives: a client that announces a large body does not have to send it.
+func (in *Intake) readAll(limits Limits) *Refusal {
+	const first = 16 << 10
+	for {
+		have := len(in.Text)
+		if have == cap(in.Text) {
+			more := max(have, first)
+			if rest := in.From.ContentLength + 1 - int64(have); rest > 0 { // one more byte, to see the end
+				more = int(min(int64(more), rest))
+			}
+			if !in.take(int64(more), limits) {
+				return in.busy()
+			}
+			in.Text = append(make([]byte, 0, have+more), in.Text...)
+		}
+		n, err := in.From.Body.Read(in.Text[have:cap(in.Text)])
+		in.Text = in.Text[:have+n]
+		switch {
+		case int64(have+n) > limits.Message:
+			return in.refuse(http.StatusRequestEntityTooLarge, recourse.TooLarge(limits.Message))
+		case errors.Is(err, io.EOF):
+			in.Within(time.Time{})
+			return nil
+		case err != nil:
+			return in.refuse(http.StatusBadRequest, recourse.New(recourse.KindMalformed, "The message did not arrive in full.").CausedBy(err))
+		}
+	}
+}
