@@ -76,6 +76,9 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 	if s.agreed(); bound.Verify == nil && bound.Effect == recourse.EffectUnknown {
 		bound.Verify = c.VerifyFor(call)
 	}
+	if bound.Verify != nil && !call.hasTool(bound.Verify.Tool) { // a call that nobody can make settles nothing
+		bound.Verify = nil
+	}
 	if len(bound.Failed) > 0 {
 		bound.Failed = slices.Clone(bound.Failed)
 		for i, item := range bound.Failed {

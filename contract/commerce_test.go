@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -339,6 +340,60 @@ func TestCommerceWrappedInText(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// A wait that stands beside the members of the object is a wait as well, and what is written afterwards says so in its place.
+func TestCommerceWaitBesideItsMembers(t *testing.T) {
+	t.Parallel()
+	c := contract.MustBuiltin("commerce")
+	for members, want := range map[string]time.Duration{
+		`"retryAfter":9`:      9 * time.Second,
+		`"retryAfter":9000`:   9 * time.Second,
+		`"retryAfterMs":9000`: 9 * time.Second,
+		`"retry_after":9`:     9 * time.Second,
+		`"details":{"retryAfter":9000,"reason":"limit"}`: 9 * time.Second,
+		`"details":{"context":{"retryAfterMs":9000}}`:    9 * time.Second,
+		`"details":{"context":{"retryAfter":9}}`:         9 * time.Second,
+		`"details":{"context":{"retryAfter":5400}}`:      90 * time.Minute, // the contract's own place: seconds
+		`"retryAfter":"soon"`:                            0,
+		`"retryAfter":-1`:                                0,
+	} {
+		object := `{"code":3001,"message":"Too many requests.","retryable":true,` + members + `}`
+		original := []byte(`{"error":` + object + `,"content":[{"type":"text","text":` + quote(t, object) + `}],"isError":true}`)
+		reading, ok := contract.NewReader(c).Result(original)
+		if !ok || reading.Error().RetryAfter != want {
+			t.Errorf("%s: %s, want %s", members, reading.Error().RetryAfter, want)
+			continue
+		}
+		call := contracttest.ToolCall()
+		call.Relay = contract.Relay{Original: original, OriginalContract: c}
+		written := string(c.Write(reading.Error(), &call).Result)
+		if says := fmt.Sprintf(`"retryAfter":%d`, int(want.Seconds())); want > 0 && !strings.Contains(written, says) || !strings.Contains(written, members[:12]) {
+			t.Errorf("%s: written as %s", members, written)
+		}
+	}
+}
+
+// The adapter's own boolean decides about a failure of the adapter, wherever it stands.
+func TestCommerceAdapterSaysRetryable(t *testing.T) {
+	t.Parallel()
+	c := contract.MustBuiltin("commerce")
+	for _, said := range []string{
+		`{"success":false,"error":{"code":"STOCK_LOCKED","message":"Later.","retryable":true}}`,
+		`{"success":false,"error":{"code":"STOCK_LOCKED","message":"Later.","details":{"retryable":true}}}`,
+	} {
+		reading, ok := contract.NewReader(c).Result(textResult(t, said, false))
+		if !ok {
+			t.Errorf("%s is not read as a failure", said)
+			continue
+		}
+		call := contracttest.ToolCall()
+		call.Tool = "get-orders"
+		written := string(c.Write(reading.Error(), &call).Result)
+		if !strings.Contains(written, `"retryable":true`) || strings.Contains(written, `"retryable":false`) || strings.Count(written, "retryable") != 2 {
+			t.Errorf("%s is written as %s", said, written)
 		}
 	}
 }

@@ -127,11 +127,36 @@ func (c *Contract) complete(d *draft, e *recourse.Error) {
 		clearBy(e, en)
 	}
 	nameResource(e)
+	if e == d.e {
+		c.takeWait(e)
+	}
 	for _, item := range e.Failed {
 		if item.Error != nil {
 			c.complete(d, item.Error)
 		}
 	}
+}
+
+// takeWait takes the wait that the other side states beside the members of the contract: it is a minimum wherever it stands.
+func (c *Contract) takeWait(e *recourse.Error) {
+	class := e.Kind.Class()
+	if e.RetryAfter != 0 || class != recourse.ClassAllowance && class != recourse.ClassUpstream {
+		return
+	}
+	var stated json.Members
+	for _, name := range waitMembers {
+		if raw, ok := e.Details[name]; ok {
+			stated.Add(name, json.Value(raw))
+		}
+	}
+	if len(stated) == 0 {
+		return
+	}
+	object := stated.AppendTo(nil)
+	if c.waitsInMs() {
+		object = inMs(object, longWait, 0)
+	}
+	e.RetryAfter = wild.WaitIn(json.NodeOf(object))
 }
 
 // clearBy says of a failure with a code that leaves it to the other side whether the same call may be made again, and of

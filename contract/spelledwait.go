@@ -9,6 +9,9 @@ const (
 	longWait   = 1000 // from which on a number that may be either is taken for milliseconds
 )
 
+// waitMembers are the names under which a wait is stated.
+var waitMembers = []string{waitMember, waitMember + "Ms", "retry_after"}
+
 // waitsInMs reports whether a form that c reads has the wait in milliseconds under the name that others use for seconds.
 func (c *Contract) waitsInMs() bool {
 	if c == nil {
@@ -49,7 +52,7 @@ func inMs(object json.Value, least float64, depth int) json.Value {
 	for i := range members {
 		m := &members[i]
 		switch m.Name {
-		case waitMember:
+		case waitMember, "retry_after":
 			var number float64
 			if m.Value.Kind() == '0' && json.UnmarshalLenient(m.Value, &number) == nil && number >= least {
 				m.Name = waitMember + "Ms"

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/recoursehq/recourse"
@@ -73,10 +74,12 @@ func TestVerifyToolsRead(t *testing.T) {
 	}
 }
 
-// The verify call comes from the contract in reads, whichever contract clients see. The server's entry goes before it.
+// The verify call comes from the contract in reads, whichever contract clients see. The server's entry goes before it. None names
+// a tool that the server does not have.
 func TestVerifyOfTheContractThatIsRead(t *testing.T) {
 	t.Parallel()
 	const entry = "tools: {study_create: {verify: {tool: study_list}}}"
+	lists := []testkit.Tool{{Name: "study_get"}, {Name: "study_list"}}
 	for _, tt := range []struct {
 		name, tool, want string
 		entry            []string
@@ -87,10 +90,16 @@ func TestVerifyOfTheContractThatIsRead(t *testing.T) {
 		{"entry", "study_create", "study_list", []string{"contract: recourse", "reads: studies", entry}},
 		{"other tool", "study_other", "", []string{"contract: recourse", "reads: studies"}},
 		{"neither", "study_create", "", []string{"contract: recourse"}},
+		{"no such tool", "study_create", "", []string{"contract: studies"}},
+		{"no such tool, read", "study_create", "", []string{"contract: recourse", "reads: studies"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: tt.tool}))
+			tools := []testkit.Tool{{Name: tt.tool}}
+			if !strings.HasPrefix(tt.name, "no such tool") {
+				tools = append(tools, lists...)
+			}
+			srv := testkit.NewServer(t, testkit.WithTools(tools...))
 			srv.Always(tt.tool, faults.Status(http.StatusServiceUnavailable, faults.Plain))
 			client := gatewaytest.Start(t, srv.URL(), append(tt.entry, "trust_annotations: false")...).Client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), tt.tool, `{"workspace_id":"w-1"}`)

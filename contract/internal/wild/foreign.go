@@ -66,7 +66,7 @@ func parseObject(n *json.Node) (foreign, bool) {
 		retryable := raw.Kind() == 't'
 		f.retryable = &retryable
 	}
-	f.retryAfter = statedWait(n)
+	f.retryAfter = WaitIn(n)
 	if id := n.Member("requestId"); id != nil {
 		f.requestID, _ = id.Text()
 	}
@@ -105,8 +105,8 @@ func numberIn(n *json.Node, name string) int {
 	return number
 }
 
-// statedWait returns the wait that one of the members of an error object states.
-func statedWait(n *json.Node) time.Duration {
+// WaitIn returns the wait that one of the members of an error object states; 0 if none does.
+func WaitIn(n *json.Node) time.Duration {
 	for _, member := range []struct {
 		name string
 		unit float64 // in seconds

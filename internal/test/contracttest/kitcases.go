@@ -170,10 +170,16 @@ var kitReadingsOf = map[string][]kitReading{
 		{"scopes in one text, a wait in a text", kitResult, `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"MISSING_SCOPE\",\"message\":\"m\",\"retryable\":false,\"missingScopes\":\"ag1 ag2, org1\",\"retryAfter\":\"12\",\"suggestedAction\":5}"}],"isError":true}`},
 		{"rate limit with unknown members", kitHTTP, "429\nContent-Type: application/json\nRetry-After: 12\n\n" +
 			`{"error":"Rate limit exceeded. Try again in 12 seconds.","errorCode":429,"own":[1],"rateLimits":{"minuteRemaining":0,"minuteResetAt":"soon","own":{"a":2}}}`},
+		{"a wait beside the members", kitResult, `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"PROVIDER_TIMEOUT\",\"message\":\"Late.\",\"retryable\":true,\"retry_after\":3600}"}],"isError":true}`},
+		{"a wait of no use", kitResult, `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"FIELD_NOT_FOUND\",\"message\":\"No.\",\"retryable\":false,\"retry_after\":3600}"}],"isError":true}`},
 		{"prefix", kitResult, `{"content":[{"type":"text","text":"Error executing tool get_field: {\"error\":true,\"code\":\"FIELD_NOT_FOUND\",\"message\":\"No.\",\"retryable\":false,\"own\":1}"}],"isError":true}`},
 		{"empty values", kitResult, `{"content":[],"structuredContent":{"error":true,"code":"PARTIAL_SUCCESS","message":"","retryable":false,"failed":[],"succeeded":[],"missingData":[],"missingScopes":[],"suggestedAction":"","provider":"","retryAfter":0},"isError":true}`},
 	},
 	"commerce": {
+		{"a wait beside the members", kitResult, `{"content":[],"error":{"code":3001,"message":"Busy.","retryable":true,"retryAfter":9}}`},
+		{"a wait in milliseconds", kitResult, `{"content":[],"error":{"code":3001,"message":"Busy.","retryable":true,"details":{"retryAfter":9000}}}`},
+		{"a wait by its unit", kitResult, `{"content":[],"error":{"code":4002,"message":"Down.","retryable":true,"details":{"context":{"retryAfterMs":250.5}}}}`},
+		{"the adapter's boolean", kitResult, `{"content":[{"type":"text","text":"{\"success\":false,\"error\":{\"code\":\"LOCKED\",\"message\":\"Later.\",\"retryable\":true}}"}]}`},
 		{"error alone", kitResult, `{"content":[],"error":{"code":3002,"message":"Late.","retryable":true,"details":{"reason":"timeout"}}}`},
 		{"text alone", kitResult, `{"content":[{"type":"text","text":"{\"code\":4002,\"message\":\"Down.\",\"retryable\":true}"}],"isError":true}`},
 		{"range", kitResult, `{"content":[],"error":{"code":3999,"message":"No.","retryable":false,"details":{}}}`},
@@ -199,6 +205,7 @@ var kitReadingsOf = map[string][]kitReading{
 		{"returned", kitResult, `{"content":[{"type":"text","text":"{\"ok\":false,\"error_kind\":\"port_conflict\",\"message\":\"A tunnel is up.\",\"suggestions\":[\"Stop it\"]}"}]}`},
 		{"signing key", kitResult, `{"content":[{"type":"text","text":"[signing_key_mismatch] Another environment."}],"isError":true}`},
 		{"unknown members in an envelope", kitResult, `{"content":[{"type":"text","text":"[not_found] No. [envelope] {\"error_kind\":\"not_found\",\"suggestions\":\"Use another link.\",\"own\":{\"a\":[1]}}"}],"isError":true}`},
+		{"a wait in an envelope", kitResult, `{"content":[{"type":"text","text":"[rate_limited] Slow. [envelope] {\"error_kind\":\"rate_limited\",\"retry_after\":12}"}],"isError":true}`},
 		{"returned with other types", kitResult, `{"content":[{"type":"text","text":"{\"ok\":false,\"error_kind\":\"port_conflict\",\"message\":{\"m\":1},\"suggestions\":{\"s\":2},\"own\":3}"}],"isError":true}`},
 	},
 	"patterns": {

@@ -67,7 +67,20 @@ def _completed(e, entry=None, kind=None, is_item=False):
     for item in _list(e.get("failed")):
         item["error"] = _completed(_fields(item.get("error")), is_item=True)
 #{{end}}
-    return e if is_item else {"origin": "server", **e}
+    return e if is_item else _with_wait({"origin": "server", **e})
+
+
+def _with_wait(e):
+    """Takes the wait that the other side states beside the members of the contract."""
+    said = _fields(e.get("details"))
+    stated = _number(said.get("retryAfter") or said.get("retry_after"))
+#{{if has "path afterMs:ms"}}
+    stated = stated * 1000 if stated < 1000 else stated  # some mean milliseconds
+#{{else}}
+    stated *= 1000
+#{{end}}
+    wait = _converted("afterMs:ms", _number(said.get("retryAfterMs")) or stated)
+    return {**e, "afterMs": wait} if wait and not e.get("afterMs") and _class(e) in ("allowance", "upstream") else e
 
 
 def _apply(e, entry):

@@ -58,7 +58,19 @@ function complete(from: Fields, inner?: CodeEntry, kind?: Value, isItem = false)
 //{{if has "path failed"}}
   for (const f of objectsAt(e, "failed")) f["error"] = complete(fieldsOr(f["error"]), undefined, undefined, true);
 //{{end}}
-  return isItem ? sayRetryable(e, again) : { origin: "server", ...sayRetryable(e, again) };
+  return isItem ? sayRetryable(e, again) : { origin: "server", ...takeWait(sayRetryable(e, again)) };
+}
+
+/** Takes the wait that the other side states beside the members of the contract. */
+function takeWait(e: Fields): Fields {
+  const { retryAfterMs, retryAfter, retry_after } = fieldsOr(e["details"]);
+  const stated = numberOr(retryAfter ?? retry_after);
+//{{if has "path afterMs:ms"}}
+  const afterMs = bounded(numberOr(retryAfterMs) || (stated < 1000 ? stated * 1000 : stated)); // some mean milliseconds
+//{{else}}
+  const afterMs = bounded(numberOr(retryAfterMs) || stated * 1000);
+//{{end}}
+  return e["afterMs"] || !afterMs || !/^(allowance|upstream)$/.test(classOf(e)) ? e : { ...e, afterMs };
 }
 
 /** Adds the properties of an entry: its kind, its constants, and the parts of its message. */

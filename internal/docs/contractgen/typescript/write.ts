@@ -238,6 +238,7 @@ function bind(from: Fields, call: Call): Bound {
 //{{if has "contract.verify"}}
   if (!isObject(e["verify"]) && e["effect"] === "unknown") e["verify"] = verifyCall(call.tool ?? "", call.arguments);
 //{{end}}
+  if (isObject(e["verify"]) && !hasTool(call, textOr(e["verify"]["tool"]))) delete e["verify"];
   const within: Call = { ...(call.tools && { tools: call.tools }), ...(call.now && { now: call.now }) };
   for (const item of objectsAt(e, "failed")) item["error"] = bind(fieldsOr(item["error"]), within).e;
   if (!entry.message?.some(frames)) e["message"] = messageOf(s); // a code with a sentence of its own is known by it
