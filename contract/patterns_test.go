@@ -258,6 +258,8 @@ func TestPatternsQuestionForEveryWayToSayMissing(t *testing.T) {
 		recourse.New(recourse.KindNoMatch, "Pattern not found"),
 		recourse.New(recourse.KindClientError, "No.").WithUpstream(recourse.Upstream{Status: 404}),
 		recourse.New(recourse.KindInvalidValue, "No.").WithUpstream(recourse.Upstream{Status: 404}).With(func(e *recourse.Error) { e.Code = "CLIENT_ERROR" }),
+		recourse.New(recourse.KindNotFound, "Gone.").WithUpstream(recourse.Upstream{Status: 410}),
+		recourse.New(recourse.KindInvalidValue, "Unknown pattern: xyz"),
 	} {
 		for tool, want := range map[string]bool{"get_pattern": true, "analyze_code": false} {
 			call := contracttest.ToolCall()
@@ -265,6 +267,42 @@ func TestPatternsQuestionForEveryWayToSayMissing(t *testing.T) {
 			if got := string(c.Write(e, &call).Result); strings.Contains(got, "needsInput:v1") != want {
 				t.Errorf("%s, %s: %s", tool, e.Kind, got)
 			}
+		}
+	}
+}
+
+// A code that says less than its sentence does hides no pattern that does not exist, and no other failure becomes a question.
+func TestPatternsQuestionInItsOwnForm(t *testing.T) {
+	t.Parallel()
+	c := contract.MustBuiltin("patterns")
+	object := func(code, message, details string) string {
+		return fmt.Sprintf(`{"kind":"toolError:v1","code":%q,"message":%q,"retryable":false%s}`, code, message, details)
+	}
+	for _, tt := range []struct {
+		said string
+		want bool
+	}{
+		{"Invalid request: Pattern not found", true},
+		{"Invalid request: There is no pattern with the id xyz.", true},
+		{"Invalid request: Unknown pattern: xyz", true},
+		{object("CLIENT_ERROR", "Invalid request: Pattern not found", `,"details":{"statusCode":400}`), true},
+		{object("CLIENT_ERROR", "Invalid request: Pattern not found", ""), true},
+		{object("UNKNOWN_ERROR", "Pattern not found", ""), true},
+		{"Invalid request: limit must be between 1 and 100", false},
+		{"Invalid request: Unknown argument: colour", false},
+		{"Internal server error: index file not found", false},
+		{object("CLIENT_ERROR", "Invalid request: format must be json", `,"details":{"statusCode":400}`), false},
+	} {
+		r := contract.NewReader(c)
+		reading, ok := r.Result(textResult(t, tt.said, true))
+		if !ok {
+			t.Errorf("%s is not read as a failure", tt.said)
+			continue
+		}
+		call := contracttest.ToolCall()
+		call.Tool, call.Arguments = "get_pattern", []byte(`{"id":"xyz"}`)
+		if got := string(c.Write(reading.Error(), &call).Result); strings.Contains(got, "needsInput:v1") != tt.want {
+			t.Errorf("%s: %s", tt.said, got)
 		}
 	}
 }

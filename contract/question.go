@@ -11,6 +11,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/clean"
 	"github.com/recoursehq/recourse/contract/internal/language"
+	"github.com/recoursehq/recourse/contract/internal/wild"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
@@ -58,7 +59,7 @@ type asks struct {
 func (s *subject) question() *recourse.NeedsInput {
 	a := s.entry.ask
 	if a == nil || s.c.question == nil || s.call.Method != methodToolsCall || s.call.Status != 0 ||
-		!slices.ContainsFunc(a.selectors, func(sel selector) bool { return sel.selects(s) }) {
+		!a.selects(s) && !a.selects(s.asTold(a)) {
 		return nil
 	}
 	for _, t := range a.messages {
@@ -67,6 +68,38 @@ func (s *subject) question() *recourse.NeedsInput {
 		}
 	}
 	return nil
+}
+
+func (a *asks) selects(s *subject) bool {
+	return slices.ContainsFunc(a.selectors, func(sel selector) bool { return sel.selects(s) })
+}
+
+// asTold returns s with the kind that its sentence tells, where its own kind is one for many failures: a code for all refusals
+// says less than "Pattern not found" does.
+func (s *subject) asTold(a *asks) *subject {
+	switch s.e.Kind {
+	case recourse.KindClientError, recourse.KindInvalidValue, recourse.KindUnknown:
+	default:
+		return s
+	}
+	said, ok := wild.Find(nil, s.call.now(), s.e.Message, nil)
+	if !ok {
+		return s
+	}
+	kind := said.Error.Kind
+	if kind == recourse.KindInvalidValue && s.isUnknown(a) {
+		kind = recourse.KindNotFound
+	}
+	told := *s
+	told.e = s.e.With(func(e *recourse.Error) { e.Kind = kind })
+	return &told
+}
+
+// isUnknown reports whether the sentence says of what the call names that it is unknown.
+func (s *subject) isUnknown(a *asks) bool {
+	return contains(strings.ToLower(s.e.Message), "unknown") && slices.ContainsFunc(a.fields, func(name string) bool {
+		return contains(s.e.Message, json.Plain(s.call.argument("/"+name)))
+	})
 }
 
 // asks compiles the question of an entry.

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ type resources struct {
 	byArgument map[string]string // the type, by the plain name of an argument
 	written    map[string]string // the same, by the name in the file
 	types      []string
+	denied     [2]*regexp.Regexp // sentences that say that there is no such thing, with its type and its id
 	byTool     map[string]string // the type of what a tool makes
 }
 
@@ -32,7 +34,26 @@ func (k *compiler) resources(f *contractform.ResourcesFile) resources {
 	for _, t := range f.Tools {
 		r.byTool[t.Key] = t.Value
 	}
+	r.denied = denials(r.types)
 	return r
+}
+
+// denials returns the expressions for a sentence that says that there is no thing of one of the types: the thing before the
+// verb, and after it. An id is in quotes or has a digit.
+func denials(types []string) [2]*regexp.Regexp {
+	var words []string
+	for _, t := range types {
+		if word := regexp.QuoteMeta(t); !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	slices.SortStableFunc(words, func(a, b string) int { return len(b) - len(a) })
+	const id = `(?: +(?:with +)?(?:the +)?(?:id +)?(?:["'“‘]([^"'“”‘’]{1,128})["'”’]|([\w.:/-]*\d[\w.:/-]*)))?`
+	thing := `(` + strings.Join(words, "|") + `)` + id
+	return [2]*regexp.Regexp{
+		regexp.MustCompile(`(?i)\b` + thing + ` +(?:(?:was|is|could|can) +)?(?:not +(?:be +)?found|(?:does|do) +not +exist|doesn't +exist)\b`),
+		regexp.MustCompile(`(?i)\b(?:no|no +such|unknown|(?:could|can) *not +find(?: +the| +an?)?|unable +to +find(?: +the| +an?)?) +` + thing + `\b`),
+	}
 }
 
 // plainName returns the words of a name in lower case, written as one: workspace_id and workspaceId are the same argument.
@@ -61,30 +82,34 @@ func (c *Contract) resourceOf(e *recourse.Error, call *Call) recourse.Resource {
 // missing returns the thing that does not exist: the one that the failure names, or else the only one that the call names.
 func (r *resources) missing(e *recourse.Error, call *Call) recourse.Resource {
 	given := r.mentions(call)
-	denied := r.denied(e.Message)
-	if denied != "" && !slices.ContainsFunc(given, func(m mention) bool { return m.resource.Type == denied }) {
-		return recourse.Resource{Type: denied, ID: e.Resource.ID}
+	said := e.Message
+	if e.Provider != "" { // a name is no word about anything
+		said = strings.ReplaceAll(said, e.Provider, "")
+	}
+	denied := r.deniedIn(said)
+	if denied.Type != "" && !slices.ContainsFunc(given, func(m mention) bool { return denied.fits(&m.resource) }) {
+		return recourse.Resource{Type: denied.Type, ID: cmp.Or(e.Resource.ID, denied.ID)}
 	}
 	for _, names := range []func(mention) bool{
-		func(m mention) bool { return m.resource.Type == denied && contains(e.Message, m.resource.ID) },
-		func(m mention) bool { return m.resource.Type == denied && isOnly(given, m) },
+		func(m mention) bool { return m.resource.Type == denied.Type && contains(said, m.resource.ID) },
+		func(m mention) bool { return m.resource.Type == denied.Type && isOnly(given, m) },
 		func(m mention) bool { return len(e.Violations) > 0 && lastName(e.Violations[0].Param) == m.argument },
-		func(m mention) bool { return contains(e.Message, m.resource.ID) },
-		func(m mention) bool { return prose.Mentions(e.Message, m.argument) },
-		func(m mention) bool { return contains(strings.ToLower(e.Message), m.resource.Type) },
+		func(m mention) bool { return contains(said, m.resource.ID) },
+		func(m mention) bool { return prose.Mentions(said, m.argument) },
+		func(m mention) bool { return contains(strings.ToLower(said), m.resource.Type) },
 		func(m mention) bool {
 			return !slices.ContainsFunc(given, func(other mention) bool { return other.resource.Type != m.resource.Type })
 		},
 	} {
 		if i := slices.IndexFunc(given, names); i >= 0 {
 			id := given[i].shown(call)
-			if !contains(e.Message, id) && !isOnly(given, given[i]) { // any of them may be the one
+			if !contains(said, id) && !isOnly(given, given[i]) { // any of them may be the one
 				id = ""
 			}
 			return recourse.Resource{Type: given[i].resource.Type, ID: cmp.Or(e.Resource.ID, id)}
 		}
 	}
-	i := slices.IndexFunc(r.types, func(t string) bool { return contains(strings.ToLower(e.Message), t) })
+	i := slices.IndexFunc(r.types, func(t string) bool { return contains(strings.ToLower(said), t) })
 	if i < 0 {
 		return e.Resource
 	}
@@ -98,17 +123,23 @@ func isOnly(given []mention, m mention) bool {
 	})
 }
 
-// denied returns the type of which the sentence says that there is none: the boundary in "There is no boundary for field F-1".
-func (r *resources) denied(sentence string) string {
-	sentence = strings.ToLower(sentence)
-	i := slices.IndexFunc(r.types, func(t string) bool {
-		return contains(sentence, "no "+t) || contains(sentence, t+" not found") || contains(sentence, t+" was not found") ||
-			contains(sentence, t+" does not exist")
-	})
-	if i < 0 {
-		return ""
+// A denial is a thing of which a sentence says that there is none; its ID is empty if the sentence does not name it.
+type denial recourse.Resource
+
+// fits reports whether the thing is the one that a call names.
+func (d *denial) fits(named *recourse.Resource) bool {
+	return d.Type == named.Type && (d.ID == "" || d.ID == named.ID)
+}
+
+// deniedIn returns the thing of which a sentence says that there is none: the boundary in "There is no boundary for field F-1".
+func (r *resources) deniedIn(sentence string) denial {
+	for _, form := range r.denied {
+		if found := form.FindStringSubmatch(sentence); found != nil {
+			i := slices.IndexFunc(r.types, func(t string) bool { return strings.EqualFold(t, found[1]) })
+			return denial{Type: r.types[i], ID: cmp.Or(found[2], found[3])}
+		}
 	}
-	return r.types[i]
+	return denial{}
 }
 
 // lastName returns the last part of a dotted path.

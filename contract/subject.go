@@ -175,7 +175,10 @@ func (s *subject) render(t *language.Template) (text string, ok bool) {
 			return "", false
 		}
 	}
-	return b.String(), true
+	if text = b.String(); t.Names(string(language.AfterSeconds)) && language.Seconds(s.e.RetryAfter) == 1 {
+		text = strings.Replace(text, "1 seconds", "1 second", 1)
+	}
+	return text, true
 }
 
 // appendValue writes v as JSON.

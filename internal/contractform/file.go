@@ -341,7 +341,8 @@ type CodeFile struct {
 // AskFile is a part of a [File].
 type AskFile struct {
 	Node *strictyaml.Node `yaml:",pos"`
-	// The failures of this code that are a question to the caller: one or more selectors; see Selectors.
+	// The failures of this code that are a question to the caller: one or more selectors; see Selectors. Where the code
+	// stands for many kinds, the kind that the sentence tells counts as well.
 	For *strictyaml.Node `yaml:"for,required"`
 	// The question, a template, in one or more forms: the first that can be filled in is used.
 	Message *strictyaml.Node `yaml:"message,required"`

