@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/gateway/front"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -17,7 +18,7 @@ func TestForgetLeavesNothing(t *testing.T) {
 	t.Parallel()
 
 	used, fresh := emptyCall(), emptyCall()
-	samples := []any{httptest.NewRecorder(), new(front.HTTPWriter), context.Background(), new(bytes.Buffer), errors.New("another caller's"), observing{}}
+	samples := []any{httptest.NewRecorder(), new(front.HTTPWriter), context.Background(), new(bytes.Buffer), errors.New("another caller's"), observing{}, struct{ wire.Parts }{}}
 	if err := testkit.Use(used, samples...); err != nil {
 		t.Fatal(err)
 	}

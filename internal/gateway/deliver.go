@@ -122,7 +122,7 @@ func (m enforcing) handedOver(c *call) end {
 	case method == http.MethodGet && resp.Stream:
 		m.passStream(c) // its end is not a failure: the client opens it again
 	case c.reply.started: // a stream that is held open continues or ends
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // if reading fails, the status still counts
+		text, _ := io.ReadAll(io.LimitReader(resp, maxErrorBody)) // if reading fails, the status still counts
 		e := c.to.reader.HTTP(resp.Status, resp.Header, text, "").Error()
 		if c.lostSession(c.in.session, resp.Status, e) {
 			return end{why: sessionLost, e: e}
@@ -133,7 +133,7 @@ func (m enforcing) handedOver(c *call) end {
 	case resp.Status >= http.StatusMultipleChoices:
 		return c.refusal()
 	default:
-		c.reply.passOn(c.in.resp.Body)
+		c.reply.passOn(c.in.resp)
 	}
 	return end{why: answered}
 }
@@ -147,7 +147,7 @@ func (r *reply) passMethods(title string) end {
 		resp.Header.Set("Allow", http.MethodPost)
 	}
 	if wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeJSON) {
-		r.passOn(resp.Body)
+		r.passOn(resp)
 		return end{why: answered}
 	}
 	allow := resp.Header["Allow"]
@@ -182,8 +182,8 @@ func (enforcing) passStream(c *call) {
 // the gateway ends it. Once it has begun, it has no deadline.
 func (c *call) stream(spoken func(*wire.Part) *wire.Event) {
 	c.deadline.Stop()
-	body := c.in.resp.Body
-	release := context.AfterFunc(c.to.backend.Streams, func() { _ = body.Close() }) // ends the reading
+	resp := c.in.resp
+	release := context.AfterFunc(c.to.backend.Streams, func() { _ = resp.Close() }) // ends the reading
 	defer release()
 	c.leave()
 	c.reply.startEvents()

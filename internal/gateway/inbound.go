@@ -170,7 +170,7 @@ func (in *inbound) ended(ctx context.Context) *recourse.Error {
 func (in *inbound) bad(err error) *recourse.Error {
 	header := in.resp.Header
 	text := observe.Beginning(string(in.text))
-	return in.to.reader.BadResponse(fmt.Errorf("%w: %s: %q", err, header.Get("Content-Type"), text)).
+	return in.to.reader.BadResponse(fmt.Errorf("%w: %s: %q", err, in.resp.ContentType(), text)).
 		WithUpstream(recourse.Upstream{RequestID: header.Get(wire.HeaderRequestID)})
 }
 

@@ -102,7 +102,7 @@ func (c *call) refusal() end {
 		return (&failure{e: e, text: body, passed: true}).end()
 	}
 	within := c.table.config.DecideWithin
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, int64(within)+1)) // if reading fails, the status still counts
+	text, _ := io.ReadAll(io.LimitReader(resp, int64(within)+1)) // if reading fails, the status still counts
 	if err := c.ctx.Err(); err != nil {
 		return again(c.to.broken(c.ctx, err))
 	}
@@ -147,7 +147,7 @@ const notedAuth = "passed on under its own status"
 func (c *call) refusedCredentials() (body []byte, e *recourse.Error) {
 	resp := c.in.resp
 	c.out.Reason = "the server refused the client's own credentials"
-	body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // if reading fails, the status still counts
+	body, _ = io.ReadAll(io.LimitReader(resp, maxErrorBody)) // if reading fails, the status still counts
 	return body, c.to.reader.Forwarded(resp.Status, resp.Header, body)
 }
 

@@ -182,7 +182,7 @@ func (relaying) answer(c *call) end {
 		c.giveBack()
 	}
 	if c.in.resp.Status != http.StatusOK {
-		c.reply.passOn(c.in.resp.Body)
+		c.reply.passOn(c.in.resp)
 		return end{why: answered}
 	}
 	if c.in.open(); c.in.stream {

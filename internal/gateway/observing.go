@@ -49,12 +49,12 @@ func (m observing) answer(c *call) end {
 		return m.watchAnswer(c)
 	case c.on.passesAuth(status):
 		body, e := c.refusedCredentials()
-		c.reply.passOn(io.MultiReader(bytes.NewReader(body), c.in.resp.Body))
+		c.reply.passOn(io.MultiReader(bytes.NewReader(body), c.in.resp))
 		c.out.record(e, notedAuth)
 	case c.req.asks(), status >= http.StatusMultipleChoices && (status != http.StatusMethodNotAllowed || method == http.MethodPost):
 		return m.watchRefusal(c)
 	default:
-		c.reply.passOn(c.in.resp.Body)
+		c.reply.passOn(c.in.resp)
 	}
 	return end{why: answered}
 }
@@ -62,12 +62,12 @@ func (m observing) answer(c *call) end {
 // watchRefusal passes on an answer whose status is not 200.
 func (m observing) watchRefusal(c *call) end {
 	resp := c.in.resp
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, int64(c.table.config.DecideWithin)+1)) // if reading fails, the status still counts
+	body, _ := io.ReadAll(io.LimitReader(resp, int64(c.table.config.DecideWithin)+1)) // if reading fails, the status still counts
 	if c.ctx.Err() != nil {
 		return again(c.to.broken(c.ctx, c.ctx.Err()))
 	}
 	m.report(c, c.req.explainRefusal(c.to.reader.HTTP(resp.Status, resp.Header, body, "").Error(), body))
-	c.reply.passOn(io.MultiReader(bytes.NewReader(body), c.in.resp.Body))
+	c.reply.passOn(io.MultiReader(bytes.NewReader(body), c.in.resp))
 	return end{why: answered}
 }
 

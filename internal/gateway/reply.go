@@ -121,11 +121,16 @@ func (r *reply) abort() {
 }
 
 // copyHeader copies the server's headers that are passed on.
-func (r *reply) copyHeader(from http.Header) {
+func (r *reply) copyHeader(from *wire.Answer) {
 	to := r.header()
-	for name, values := range from {
+	for name, values := range from.Header {
 		if r.manner.passes(name) && (!r.limits || !limits.Tells(name)) {
 			to[name] = values
+		}
+	}
+	if kind := from.ContentType(); kind != "" && from.Header["Content-Type"] == nil { // it did not come over HTTP
+		if to["Content-Type"] = []string{kind}; from.Stream {
+			to["Cache-Control"] = []string{"no-cache"}
 		}
 	}
 }
@@ -138,7 +143,7 @@ func (r *reply) head(length int64, stream bool) {
 	if length > 0 {
 		r.header()["Content-Length"] = []string{strconv.FormatInt(length, 10)}
 	}
-	r.copyHeader(r.from.Header)
+	r.copyHeader(r.from)
 	r.begin(r.from.Status, stream)
 }
 

@@ -2,11 +2,14 @@ package upstream_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // echoed returns a call of about 1 KB with an answer of the same size.
@@ -73,7 +76,13 @@ func one(b *testing.B, s *server) {
 		b.Error(err)
 		return
 	}
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+	messages := wire.NewMessageReader(resp, 0)
+	for part := range messages.Parts() {
+		if part.Kind != wire.Response {
+			b.Error(part.Kind, part.Err)
+		}
+	}
+	if err := messages.End(); !errors.Is(err, io.EOF) {
 		b.Error(err)
 	}
 	_ = resp.Close()

@@ -99,7 +99,7 @@ func receive(stdout io.Reader, n int, request string, modern bool) (bodies []io.
 			bodies = append(bodies, http.NoBody)
 			continue
 		}
-		bodies = append(bodies, answer(ctx, c, call, said).Body)
+		bodies = append(bodies, answer(ctx, c, call, said))
 	}
 	return bodies
 }

@@ -276,7 +276,7 @@ func testLargeAnswers(t *testing.T, size int) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer other.Body.Close()
+				defer other.Close()
 			}
 			before := heap()
 			call := strings.NewReplacer(`"id":1`, `"id":`+id, `{"n":`, `{"text":"`+child.Pauses+`","n":`).Replace(toolCall(test.tool, size))
@@ -296,7 +296,7 @@ func testLargeAnswers(t *testing.T, size int) {
 			total := 0
 			buffer := make([]byte, 64<<10)
 			for reads := 0; ; reads++ {
-				n, err := resp.Body.Read(buffer)
+				n, err := resp.Read(buffer)
 				if _, err := scan.Write(buffer[:n]); err != nil {
 					t.Fatal(err)
 				}
@@ -373,7 +373,7 @@ func TestSlowReaders(t *testing.T) {
 		t.Errorf("a slow reader got %d notifications and the end %s", n, text[max(0, len(text)-200):])
 	}
 	_ = resp.Close()
-	if _, err := resp.Body.Read(make([]byte, 1)); err == nil {
+	if _, err := resp.Read(make([]byte, 1)); err == nil {
 		t.Error("Read succeeds after Close")
 	}
 	s.mustCall("echo", 0)
@@ -419,7 +419,7 @@ func disturb(t *testing.T, s *server, body, id string) {
 	if err == nil {
 		defer resp.Close()
 		var text []byte
-		text, err = io.ReadAll(resp.Body)
+		text, err = io.ReadAll(resp)
 		if err == nil && !strings.Contains(string(text), `"id":`+id) {
 			t.Errorf("%.100s: got %.100s ... %.100s", body, text, text[max(0, len(text)-100):])
 		}

@@ -148,8 +148,8 @@ func (s *server) listen() (body io.Closer, next func() string) {
 		s.tb.Fatal(resp, err)
 	}
 	s.tb.Cleanup(func() { _ = resp.Close() })
-	events := wire.NewEventReader(resp.Body, 4<<20)
-	return resp.Body, func() string {
+	events := wire.NewEventReader(resp, 4<<20)
+	return resp, func() string {
 		event, err := events.Next()
 		if err != nil {
 			return err.Error()
@@ -161,7 +161,7 @@ func (s *server) listen() (body io.Closer, next func() string) {
 func content(tb testing.TB, resp *wire.Answer) string {
 	tb.Helper()
 	defer resp.Close()
-	text, err := io.ReadAll(resp.Body)
+	text, err := io.ReadAll(resp)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func (s *server) call(tool string, n int) (string, error) {
 		return "", err
 	}
 	defer resp.Close()
-	body, err := io.ReadAll(resp.Body)
+	body, err := io.ReadAll(resp)
 	if err != nil {
 		return "", err
 	}

@@ -14,14 +14,19 @@ const (
 	// mailboxMessages and mailboxBytes limit what waits for a slow reader.
 	mailboxMessages = 256
 	mailboxBytes    = 1 << 20
+	// pieceSize is how much of a long answer is read at a time.
+	pieceSize = 32 << 10
 )
 
 // A message is something that a server said to one reader: a complete text, or one that is still being
 // written.
 type message struct {
-	text []byte
-	long *longAnswer // in place of text
-	last bool        // it is the answer
+	text  []byte
+	signs wire.Signs  // of text, if it has been scanned
+	long  *longAnswer // in place of text
+	last  bool        // it is the answer
+
+	scanned bool
 }
 
 // A Mailbox holds messages waiting for a single reader. Put never blocks. The zero Mailbox is empty. It is
@@ -35,14 +40,16 @@ type Mailbox struct {
 }
 
 // Put adds a message, and reports false when the mailbox is full or has ended.
-func (b *Mailbox) Put(text []byte) bool {
+func (b *Mailbox) Put(text []byte) bool { return b.put(message{text: text}) }
+
+func (b *Mailbox) put(m message) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.err != nil || len(b.queue) >= mailboxMessages || b.bytes+len(text) > mailboxBytes && len(b.queue) > 0 {
+	if b.err != nil || len(b.queue) >= mailboxMessages || b.bytes+len(m.text) > mailboxBytes && len(b.queue) > 0 {
 		return false
 	}
-	b.bytes += len(text)
-	b.queue = append(b.queue, message{text: text})
+	b.bytes += len(m.text)
+	b.queue = append(b.queue, m)
 	wake(b.wake)
 	return true
 }
@@ -118,71 +125,75 @@ func (b *Mailbox) take() []message {
 	return left
 }
 
-// Events returns a body of server-sent events, one for each message, until the mailbox or ctx ends. Its first
-// Close calls onClose.
-func (b *Mailbox) Events(ctx context.Context, onClose func()) io.ReadCloser {
-	return b.events(ctx, onClose)
+// Answer returns an answer that is the messages, until the mailbox or ctx ends. Its first Close calls onClose.
+func (b *Mailbox) Answer(ctx context.Context, onClose func()) *wire.Answer {
+	parts := b.parts(ctx, onClose)
+	return wire.RespondParts(parts, parts)
 }
 
-func (b *Mailbox) events(ctx context.Context, onClose func()) *eventBody {
+func (b *Mailbox) parts(ctx context.Context, onClose func()) *mailboxParts {
 	ctx, cancel := context.WithCancelCause(ctx)
-	return &eventBody{ctx: ctx, cancel: cancel, mailbox: b, onClose: onClose}
+	return &mailboxParts{ctx: ctx, cancel: cancel, mailbox: b, onClose: onClose}
 }
 
-// eventBody is the body that [Mailbox.Events] returns.
-type eventBody struct {
+// mailboxParts are the messages of a mailbox for its reader.
+type mailboxParts struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	mailbox *Mailbox
 	onClose func()
 	once    sync.Once
 
-	buf  []byte                     // what is not read yet of an event
-	from []byte                     // the memory of buf
-	long atomic.Pointer[longAnswer] // the rest of the event, if there is more
+	said message // the last one that was taken, or is to be returned next
+	next bool    // it is
+	part wire.Part
+	long atomic.Pointer[longAnswer] // what is being read in pieces
+	room []byte                     // the memory of a piece
 }
 
-func (b *eventBody) load(m message) {
-	if m.long == nil {
-		b.from = wire.AppendMessage(b.from[:0], m.text)
-	} else {
-		b.from = append(b.from[:0], wire.EventBegin...)
-		m.long.ctx = b.ctx
-		b.long.Store(m.long)
+// Next implements [wire.Parts].
+func (b *mailboxParts) Next() (*wire.Part, error) {
+	if long := b.long.Load(); long != nil {
+		return b.piece(long, false)
 	}
-	b.buf = b.from
-	if cap(b.from) > keptBuffer {
-		b.from = nil
-	}
-}
-
-// Read implements [io.Reader].
-func (b *eventBody) Read(p []byte) (int, error) {
-	for len(b.buf) == 0 {
-		if long := b.long.Load(); long != nil {
-			n, err := long.Read(p)
-			if n > 0 || !errors.Is(err, io.EOF) {
-				return n, err
-			}
-			long.close()
-			b.long.Store(nil)
-			b.from = append(b.from[:0], wire.EventEnd...)
-			b.buf = b.from
-			break
+	if !b.next {
+		var err error
+		if b.said, err = b.mailbox.next(b.ctx); err != nil {
+			return nil, err
 		}
-		m, err := b.mailbox.next(b.ctx)
-		if err != nil {
-			return 0, err
-		}
-		b.load(m)
 	}
-	n := copy(p, b.buf)
-	b.buf = b.buf[n:]
-	return n, nil
+	if b.next = false; b.said.long != nil {
+		b.said.long.ctx = b.ctx
+		b.long.Store(b.said.long)
+		return b.piece(b.said.long, true)
+	}
+	b.part = wire.Whole(b.said.text)
+	if b.said.scanned {
+		b.part.Signs = &b.said.signs
+	}
+	return &b.part, nil
 }
 
-// Close implements [io.Closer]. It may be called while Read waits.
-func (b *eventBody) Close() error {
+// piece returns the next piece of a long answer.
+func (b *mailboxParts) piece(long *longAnswer, first bool) (*wire.Part, error) {
+	if b.room == nil {
+		b.room = make([]byte, pieceSize)
+	}
+	n, err := long.Read(b.room)
+	b.part = wire.Whole(b.room[:n])
+	b.part.First, b.part.Complete = first, errors.Is(err, io.EOF)
+	switch {
+	case b.part.Complete:
+		long.close()
+		b.long.Store(nil)
+	case err != nil:
+		return nil, err
+	}
+	return &b.part, nil
+}
+
+// Close implements [io.Closer].
+func (b *mailboxParts) Close() error {
 	b.once.Do(func() {
 		b.cancel(errClosed)
 		b.long.Load().close()

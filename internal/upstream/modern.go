@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/protocol/json"
@@ -103,7 +102,7 @@ func (r *receiver) notice(m *wire.Message) {
 	case !m.Subscription.IsZero():
 		r.publish(m)
 	case m.Method == wire.MethodLog:
-		r.child.tellLog(m.Raw, wire.LogLevelOf(json.Text(m.Params, "/level"))) // without one it belongs to nobody
+		r.child.tellLog(copied(r.scan.Signs(), m.Raw), wire.LogLevelOf(json.Text(m.Params, "/level"))) // without one it belongs to nobody
 	default:
 		r.odd.quote("a notification does not belong to any request", m.Raw)
 	}
@@ -121,8 +120,7 @@ func (r *receiver) publish(m *wire.Message) {
 	if call == nil || !call.listens {
 		return // it has just ended
 	}
-	text := wire.Splice(nil, m.Raw, wire.Edit{At: m.SubscriptionAt, With: call.clientID})
-	if !call.Put(text) {
+	if !call.put(copied(r.scan.Signs(), m.Raw, wire.Edit{At: m.SubscriptionAt, With: call.clientID})) {
 		r.child.abandon(call, gaveUp)
 		call.End(io.EOF)
 	}
@@ -144,8 +142,7 @@ func (c *child) endSubscription(id int64) bool {
 
 // tellLog passes the child's log messages to the calls that asked for them. They do not say which call they
 // are about, so if clients share the child, nobody gets them.
-func (c *child) tellLog(text []byte, level wire.LogLevel) {
-	text = slices.Clone(text)
+func (c *child) tellLog(said message, level wire.LogLevel) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.shared {
@@ -153,7 +150,7 @@ func (c *child) tellLog(text []byte, level wire.LogLevel) {
 	}
 	for _, call := range c.calls {
 		if call.level != 0 && level >= call.level {
-			call.Put(text)
+			call.put(said)
 		}
 	}
 }

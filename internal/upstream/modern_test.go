@@ -61,7 +61,7 @@ func (c *client) subscribe(ctx context.Context, id string) (resp *wire.Answer, n
 		c.tb.Fatal(err)
 	}
 	c.tb.Cleanup(func() { _ = resp.Close() })
-	events := wire.NewEventReader(resp.Body, 0)
+	events := wire.NewEventReader(resp, 0)
 	return resp, func() string {
 		event, err := events.Next()
 		if err != nil {

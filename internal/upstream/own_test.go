@@ -67,7 +67,7 @@ func TestQuestionsReachTheirClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Close()
-	events := wire.NewEventReader(resp.Body, 0)
+	events := wire.NewEventReader(resp, 0)
 	question, err := events.Next()
 	if err != nil || string(question.Data) != `{"jsonrpc":"2.0","id":"q1","method":"sampling/createMessage"}` {
 		t.Fatal(question, err)

@@ -116,8 +116,8 @@ func (s *Stdio) request(ctx context.Context, m *wire.Message, to recipient) (*wi
 		said, err := call.next(ctx)
 		switch {
 		case errors.Is(err, io.EOF): // the child ended a subscription before saying anything on it
-			resp, _ := stream(ctx, c, call)
-			return resp, nil
+			parts := stream(ctx, c, call)
+			return wire.RespondParts(parts, parts), nil
 		case err != nil && ctx.Err() != nil:
 			return nil, s.giveUp(ctx, c, call)
 		case err != nil:
@@ -147,30 +147,37 @@ func (s *Stdio) catchUp(x *session, call *pending) {
 		return
 	}
 	for _, m := range x.box.take() {
-		call.Put(m.text)
+		call.put(m)
 	}
 }
 
 func answer(ctx context.Context, c *child, call *pending, said message) *wire.Answer {
-	if said.last && said.long == nil {
-		return wire.Respond(http.StatusOK, said.text)
-	}
-	if said.last {
+	switch {
+	case said.last && said.long != nil:
 		said.long.ctx = ctx
 		return wire.RespondText(said.long)
+	case said.last:
+		return said.answer()
 	}
-	resp, body := stream(ctx, c, call)
-	body.load(said)
-	return resp
+	parts := stream(ctx, c, call)
+	parts.said, parts.next = said, true
+	return wire.RespondParts(parts, parts)
 }
 
-// stream returns, as an event stream, what the child says about the call from now on.
-func stream(ctx context.Context, c *child, call *pending) (*wire.Answer, *eventBody) {
-	body := call.events(ctx, func() {
+// answer returns the message as the whole answer to a request.
+func (m *message) answer() *wire.Answer {
+	if !m.scanned {
+		return wire.RespondMessage(m.text, nil)
+	}
+	return wire.RespondMessage(m.text, &m.signs)
+}
+
+// stream returns what the child says about the call from now on.
+func stream(ctx context.Context, c *child, call *pending) *mailboxParts {
+	return call.parts(ctx, func() {
 		c.abandon(call, gaveUp)
 		call.discard()
 	})
-	return wire.RespondEvents(body), body
 }
 
 // kept are notifications that a shared child does not get: it was initialized without the clients, and told

@@ -64,7 +64,7 @@ func (r *receiver) line(text []byte) {
 	switch kind := signs.Message(); {
 	case kind == wire.Response:
 		if call := r.callOf(signs.ID, text); call != nil {
-			call.give(message{text: r.answer(call, text)})
+			call.give(r.answer(call, text))
 		}
 	case kind == wire.Invalid:
 		r.odd.quote(strayLine, text)
@@ -84,12 +84,22 @@ func (r *receiver) line(text []byte) {
 }
 
 // answer returns the answer that has just been scanned, with the client's ids.
-func (r *receiver) answer(call *pending, text []byte) []byte {
-	edits := []wire.Edit{{At: r.scan.Signs().IDAt, With: call.clientID}}
+func (r *receiver) answer(call *pending, text []byte) message {
+	id := wire.Edit{At: r.scan.Signs().IDAt, With: call.clientID}
 	if call.listens && wire.Parse(text, &r.message) == nil && !r.message.Subscription.IsZero() {
-		edits = append(edits, wire.Edit{At: r.message.SubscriptionAt, With: call.clientID})
+		return copied(r.scan.Signs(), text, id, wire.Edit{At: r.message.SubscriptionAt, With: call.clientID})
 	}
-	return wire.Splice(make([]byte, 0, len(text)+len(edits)*len(call.clientID)), text, edits...)
+	return copied(r.scan.Signs(), text, id)
+}
+
+// copied returns a text that has just been scanned, with edits, in memory of its own.
+func copied(signs *wire.Signs, text []byte, edits ...wire.Edit) message {
+	size := len(text)
+	for _, e := range edits {
+		size += len(e.With)
+	}
+	spliced := wire.Splice(make([]byte, 0, size), text, edits...) // which sorts the edits
+	return message{text: spliced, signs: signs.Edited(edits...), scanned: true}
 }
 
 // callOf returns the call with that id, or nil if nobody waits for the answer.
@@ -123,7 +133,7 @@ func (r *receiver) progress(m *wire.Message) {
 		return
 	}
 	if call := r.child.byID(token); call != nil && call.token != nil {
-		call.Put(wire.Splice(nil, m.Raw, wire.Edit{At: m.ProgressTokenAt, With: call.token}))
+		call.put(copied(r.scan.Signs(), m.Raw, wire.Edit{At: m.ProgressTokenAt, With: call.token}))
 	}
 }
 

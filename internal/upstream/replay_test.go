@@ -37,7 +37,7 @@ func send(tb testing.TB, h *upstream.HTTP, header http.Header) *recourse.Error {
 	if err != nil {
 		return recourse.From(err)
 	}
-	_, _ = io.Copy(io.Discard, resp.Body) // keeps the connection
+	_, _ = io.Copy(io.Discard, resp) // keeps the connection
 	_ = resp.Close()
 	return nil
 }

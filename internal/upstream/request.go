@@ -103,33 +103,31 @@ func Ask(ctx context.Context, to Connection, r *Request, id wire.ID, limit int64
 }
 
 func read(ctx context.Context, name string, resp *wire.Answer, id wire.ID, limit int64) (*Answer, error) {
-	limited := &io.LimitedReader{R: resp.Body, N: limit + 1}
 	answer := &Answer{Status: resp.Status, Header: resp.Header}
 	if resp.Status != http.StatusOK {
-		answer.Body, _ = io.ReadAll(limited) // if reading fails, the status still counts
+		answer.Body, _ = io.ReadAll(io.LimitReader(resp, limit+1)) // if reading fails, the status still counts
 		return answer, nil
 	}
-	var messages wire.MessageReader
 	// Twice, since the data of an event of several lines is held beside the lines.
-	messages.Reset(limited, resp.Stream, resp.Length, 2*int(limit)+2)
-	for part := range messages.Whole() {
+	messages, size := wire.NewMessageReader(resp, 2*int(limit)+2), int64(0)
+	for part := range messages.Parts() {
+		size += int64(max(len(part.Raw), len(part.Data)))
 		switch {
+		case size > limit:
+			return nil, BadResponse(name, fmt.Errorf("the answer is larger than %d bytes", limit))
+		case part.Other, !part.Complete && part.Err == nil:
+		case part.Err != nil:
+			return nil, BadResponse(name, part.Err)
 		case part.Kind == wire.Response && part.Signs.ID.Equal(id):
 			answer.Result = bytes.Clone(part.Signs.Result.Of(part.Data))
 			answer.Error = bytes.Clone(part.Signs.Error.Of(part.Data))
 			return answer, nil
-		case part.Err != nil && limited.N > 0:
-			return nil, BadResponse(name, part.Err)
 		}
 	}
-	switch err := messages.End(); {
-	case limited.N <= 0:
-		return nil, BadResponse(name, fmt.Errorf("the answer is larger than %d bytes", limit))
-	case wire.BrokeOff(err):
+	if err := messages.End(); wire.BrokeOff(err) {
 		return nil, Broken(ctx, name, err)
-	default:
-		return nil, BadResponse(name, errNoAnswer)
 	}
+	return nil, BadResponse(name, errNoAnswer)
 }
 
 // errNoAnswer says that an answer does not contain one to the request.

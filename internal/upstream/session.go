@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -104,13 +103,12 @@ func (s *Stdio) open(ctx context.Context, m *wire.Message, key string) (*wire.An
 	s.add(x)
 	s.mu.Unlock()
 	version := negotiate(json.Text(m.Params, "/protocolVersion"), json.Text(c.hello, "/protocolVersion"))
-	return x.opened(wire.AppendResult(nil, m.ID, withVersion(c.hello, version))), nil
+	return x.opened(wire.RespondResult(m.ID, withVersion(c.hello, version))), nil
 }
 
 // opened returns the answer that opens the session.
-func (x *session) opened(text []byte) *wire.Answer {
-	resp := wire.Respond(http.StatusOK, text)
-	resp.Header[wire.HeaderSession] = []string{x.id}
+func (x *session) opened(resp *wire.Answer) *wire.Answer {
+	resp.Header = http.Header{wire.HeaderSession: {x.id}}
 	return resp
 }
 
@@ -158,7 +156,7 @@ func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, 
 		if said.long != nil {
 			return nil, BadResponse(s.name, err)
 		}
-		return wire.Respond(http.StatusOK, said.text), nil // whatever it is, the client decides
+		return said.answer(), nil // whatever it is, the client decides
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,9 +166,9 @@ func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, 
 		s.watchIdle(c)
 	}
 	if ours := overHTTP(version); ours != version {
-		return x.opened(wire.AppendResult(nil, m.ID, withVersion(hello, ours))), nil
+		return x.opened(wire.RespondResult(m.ID, withVersion(hello, ours))), nil
 	}
-	return x.opened(said.text), nil
+	return x.opened(said.answer()), nil
 }
 
 // makeRoom ends the child that has been idle longest if the maximum is reached.
@@ -240,7 +238,7 @@ func (s *Stdio) listen(ctx context.Context, id string) *wire.Answer {
 		b.End(io.EOF)
 	}
 	s.mu.Unlock()
-	return wire.RespondEvents(b.Events(ctx, func() { s.leave(x, b) }))
+	return b.Answer(ctx, func() { s.leave(x, b) })
 }
 
 // leave ends a stream. What its reader has not taken is kept for the next one.
@@ -257,8 +255,7 @@ func (s *Stdio) leave(x *session, b *Mailbox) {
 // newest call, which it keeps alive, anything else to the stream; if that is missing, each goes to the other,
 // and if both are, it waits.
 func (x *session) hear(c *child, signs *wire.Signs, text []byte) {
-	kind := signs.Message()
-	text = bytes.Clone(text)
+	kind, said := signs.Message(), copied(signs, text)
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	boxes := []*Mailbox{x.box}
@@ -268,7 +265,7 @@ func (x *session) hear(c *child, signs *wire.Signs, text []byte) {
 			slices.Reverse(boxes)
 		}
 	}
-	taken := slices.ContainsFunc(boxes, func(b *Mailbox) bool { return b.Put(text) })
+	taken := slices.ContainsFunc(boxes, func(b *Mailbox) bool { return b.put(said) })
 	if !taken && kind == wire.Request {
 		c.reply(wire.AppendError(nil, signs.ID, wire.CodeInternalError, "the client does not listen", nil))
 	}

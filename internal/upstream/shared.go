@@ -36,15 +36,12 @@ func (s *Stdio) hear(c *child, signs *wire.Signs, text []byte) {
 	uri := json.Text(text, "/params/uri") // without one it belongs to nobody
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var kept []byte
+	said := copied(signs, text)
 	for b, x := range s.streams {
 		if method == wire.MethodUpdated && !s.wanted.Hears(x, uri) {
 			continue
 		}
-		if kept == nil {
-			kept = bytes.Clone(text)
-		}
-		if !b.Put(kept) {
+		if !b.put(said) {
 			b.End(io.EOF)
 			delete(s.streams, b)
 		}

@@ -74,7 +74,7 @@ data: {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"done"}
 				Status      int
 				Media, Text string
 			}
-			got := answer{resp.Status, resp.Header.Get("Content-Type"), content(t, resp)}
+			got := answer{resp.Status, resp.ContentType(), content(t, resp)}
 			if diff := cmp.Diff(answer{test.status, test.media, test.want}, got); diff != "" {
 				t.Errorf("answer (-want +got):\n%s", diff)
 			}
@@ -165,7 +165,7 @@ func TestCallWhoseBodyIsClosedIsCancelled(t *testing.T) {
 	}
 	read := make(chan error, 1)
 	go func() {
-		_, err := io.ReadAll(resp.Body)
+		_, err := io.ReadAll(resp)
 		read <- err
 	}()
 	_ = resp.Close()
@@ -193,7 +193,7 @@ func TestCallThatItsClientCancels(t *testing.T) {
 		}
 	}
 	x.mustPost(cancel)
-	_, err = io.ReadAll(resp.Body)
+	_, err = io.ReadAll(resp)
 	if got, want := record(t, err), "cancelled origin=caller effect=: "; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -388,13 +388,13 @@ func TestNothingIsServedAfterClose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stream.Body.Close()
+	defer stream.Close()
 	testkit.Eventually(t, "the call is under way", func() bool { return program.Calls("never") == 1 })
 	s.Close()
 	if e := recourse.From(<-under); e.Kind != recourse.KindUnreachable {
 		t.Errorf("call under way: got %v", e)
 	}
-	if _, err := io.ReadAll(stream.Body); err != nil {
+	if _, err := io.ReadAll(stream); err != nil {
 		t.Errorf("stream: got %v", err)
 	}
 	_, err = s.call("echo", 0)

@@ -62,6 +62,7 @@ type HTTPWriter struct {
 	http.ResponseWriter
 
 	stream bool
+	room   []byte // memory of an event that did not come as one
 }
 
 var _ Writer = (*HTTPWriter)(nil)
@@ -79,7 +80,8 @@ func (w *HTTPWriter) Event(e *wire.Event, _ Said) (int, error) {
 	}
 	text := e.Raw
 	if text == nil {
-		text = e.AppendTo(nil)
+		w.room = e.AppendTo(w.room[:0])
+		text = w.room
 	}
 	n, err := w.Write(text)
 	if err == nil {

@@ -24,16 +24,21 @@ type Part struct {
 	Err error
 }
 
-// MessageReader reads a server's messages: the one message in a JSON body, or those in an event stream.
-// Each is scanned once, as it arrives. A message that fits the window is returned as a whole, a larger
-// one in pieces as they arrive, so that an answer of any size passes in constant memory. The Raw of all
-// parts together is the body, byte for byte.
+// Whole returns the part that is a message of its own, which has not been scanned.
+func Whole(text []byte) Part {
+	return Part{Event: *MessageEvent(text)}
+}
+
+// MessageReader reads a server's messages: the one message in a JSON body, those in an event stream, or [Parts].
+// Each is scanned once, as it arrives, unless it has been scanned before. A message that fits the window is
+// returned as a whole, a larger one in pieces as they arrive, so that an answer of any size passes in constant
+// memory. The Raw of all parts together is the body, byte for byte.
 //
 // It is not safe for concurrent use.
 type MessageReader struct {
 	events  EventReader
 	isJSON  bool
-	src     io.Reader // of a JSON body
+	src     io.Reader // of a JSON body, or a message that is read in pieces
 	length  int64     // of the body, if positive
 	window  int
 	buf     []byte
@@ -42,6 +47,9 @@ type MessageReader struct {
 	scan    Scanner
 	current Part
 	end     error // of Parts
+
+	parts  Parts  // nil: there is a body
+	pieces pieces // of a message that does not fit into the window, or is not there as a whole
 }
 
 // NewMessageReader returns a reader of an answer; see [MessageReader.Reset].
@@ -53,7 +61,8 @@ func NewMessageReader(resp *Answer, window int) *MessageReader {
 
 // Read makes r read an answer; see [MessageReader.Reset].
 func (r *MessageReader) Read(resp *Answer, window int) {
-	r.Reset(resp.Body, resp.Stream, resp.Length, window)
+	r.Reset(resp.body, resp.Stream, resp.Length, window)
+	r.parts = resp.parts
 }
 
 // Reset makes r read another body, an event stream or a JSON text, and keeps its memory. A length above
@@ -66,6 +75,7 @@ func (r *MessageReader) Reset(body io.Reader, isEvents bool, length int64, windo
 	r.scan.Reset()
 	r.isJSON, r.src, r.length, r.window, r.buf = !isEvents, body, length, window, r.buf[:0]
 	r.over, r.other, r.end, r.current = false, false, nil, Part{Event: Event{Complete: true}}
+	r.parts, r.pieces = nil, pieces{}
 	if cap(r.buf) > keptBuffer {
 		r.buf = nil
 	}
@@ -77,7 +87,10 @@ func (r *MessageReader) Reset(body io.Reader, isEvents bool, length int64, windo
 // read before it.
 func (r *MessageReader) Next() (*Part, error) {
 	p := &r.current
-	if r.isJSON {
+	switch {
+	case r.parts != nil:
+		return r.nextOfParts(p)
+	case r.isJSON:
 		return r.nextJSON(p)
 	}
 	event, err := r.events.Next()
@@ -155,7 +168,7 @@ func (r *MessageReader) Drain(resp *Answer) {
 	defer timer.Stop()
 	more := 0
 	for part := range r.Parts() {
-		if more += len(part.Raw); more >= r.window {
+		if more += max(len(part.Raw), len(part.Data)); more >= r.window {
 			return
 		}
 	}
@@ -174,6 +187,69 @@ func (r *MessageReader) look(p *Part, piece []byte) {
 	if p.Kind = p.Signs.Message(); err != nil {
 		p.Kind = Invalid
 	}
+}
+
+// nextOfParts returns a message that has been scanned as it is. Any other is scanned here.
+func (r *MessageReader) nextOfParts(p *Part) (*Part, error) {
+	if r.pieces.from == nil {
+		next, err := r.parts.Next()
+		switch {
+		case err != nil:
+			return nil, err
+		case next.Other:
+			*p = *next
+			return p, nil
+		case next.Complete && len(next.Data) <= r.window:
+			if *p = *next; p.Signs != nil {
+				p.Kind = p.Signs.Message()
+				return p, nil
+			}
+			r.scan.Reset()
+			r.look(p, p.Data)
+			return p, nil
+		}
+		r.pieces = pieces{from: r.parts, text: next.Data, last: next.Complete}
+		r.src, r.length = &r.pieces, 0
+		r.scan.Reset()
+		p.Complete = true // what comes is the first piece
+	}
+	piece, err := r.nextJSON(p)
+	if piece != nil {
+		piece.Raw, piece.Type = nil, messageType
+	}
+	if r.over || err != nil {
+		r.pieces, r.over = pieces{}, false
+	}
+	return piece, err
+}
+
+// pieces are a message as a body, which ends with it.
+type pieces struct {
+	from Parts // nil: no message is being read
+	text []byte
+	last bool
+}
+
+// Read implements [io.Reader].
+func (m *pieces) Read(p []byte) (int, error) {
+	for len(m.text) == 0 {
+		if m.last {
+			return 0, io.EOF
+		}
+		next, err := m.from.Next()
+		if errors.Is(err, io.EOF) {
+			return 0, ErrUnfinishedEvent
+		}
+		if err != nil {
+			return 0, err
+		}
+		m.text, m.last = next.Data, next.Complete
+	}
+	n := copy(p, m.text)
+	if m.text = m.text[n:]; len(m.text) == 0 && m.last {
+		return n, io.EOF
+	}
+	return n, nil
 }
 
 // nextJSON reads the first part of a JSON body up to the window, and then each piece as it arrives.

@@ -1,129 +1,120 @@
 package wire_test
 
 import (
+	"bytes"
 	"errors"
 	"io"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
-	"testing/iotest"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
-func TestPartsAndWhole(t *testing.T) {
-	t.Parallel()
-	long := `{"id":1,"result":{"x":"` + strings.Repeat("x", 200) + `"}}`
-	event := func(text string) string { return "data: " + text + "\n\n" }
-	broken := errors.New("reset")
-	for _, test := range []struct {
-		name         string
-		body         io.Reader
-		events       bool
-		parts, whole []string
-		end          error
-	}{
-		{"a JSON answer", strings.NewReader(reply), false, []string{"response to 1"}, []string{"response to 1"}, io.EOF},
-		{
-			"a large JSON answer", strings.NewReader(long), false,
-			[]string{"invalid, begun", "response to 1, going on", "response to 1, ended"},
-			nil, io.EOF,
-		},
-		{"a page", strings.NewReader("<html>"), false, []string{"broken, begun", "broken, ended"}, []string{"broken, begun"}, io.EOF},
-		{"half a JSON answer", io.MultiReader(strings.NewReader(reply[:20]), iotest.ErrReader(broken)), false, nil, nil, broken},
-		{
-			"a stream", strings.NewReader(": hello\n\n" + event(notice) + event(long) + "event: x\ndata: {}\n\n" + event(reply)), true,
-			[]string{"notification", "invalid, begun", "response to 1, ended", "other", "response to 1"},
-			[]string{"notification", "response to 1"},
-			io.EOF,
-		},
-		{
-			"a stream that ends inside an event", strings.NewReader(event(notice) + "data: {"), true,
-			[]string{"notification", "invalid, begun"},
-			[]string{"notification"},
-			wire.ErrUnfinishedEvent,
-		},
-		{
-			"a stream that breaks off", io.MultiReader(strings.NewReader(event(notice)), iotest.ErrReader(broken)), true,
-			[]string{"notification"},
-			[]string{"notification"},
-			broken,
-		},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			text, err := io.ReadAll(test.body)
-			body := func() io.Reader {
-				if err != nil {
-					return io.MultiReader(strings.NewReader(string(text)), iotest.ErrReader(err))
-				}
-				return strings.NewReader(string(text))
-			}
-			var r wire.MessageReader
-			var parts, whole []string
-			r.Reset(body(), test.events, 0, 128)
-			for part := range r.Parts() {
-				parts = append(parts, describe(part))
-			}
-			if diff := cmp.Diff(test.parts, parts); diff != "" || !errors.Is(r.End(), test.end) {
-				t.Errorf("Parts: %v (-want +got):\n%s", r.End(), diff)
-			}
-			r.Reset(body(), test.events, 0, 128)
-			for part := range r.Whole() {
-				whole = append(whole, describe(part))
-			}
-			if diff := cmp.Diff(test.whole, whole); diff != "" || !errors.Is(r.End(), test.end) {
-				t.Errorf("Whole: %v (-want +got):\n%s", r.End(), diff)
-			}
-			if got, want := wire.BrokeOff(r.End()), errors.Is(test.end, broken); got != want {
-				t.Errorf("BrokeOff: %t", got)
-			}
-		})
+// said are messages as a server's end hands them out.
+type said []*wire.Part
+
+// Next implements [wire.Parts].
+func (s *said) Next() (*wire.Part, error) {
+	if len(*s) == 0 {
+		return nil, io.EOF
 	}
+	part := (*s)[0]
+	*s = (*s)[1:]
+	return part, nil
 }
 
-// After a loop over the parts was left, another loop or Next continues with the next part.
-func TestPartsGoOn(t *testing.T) {
+// scanned returns the signs of a text, or nil if it is no message.
+func scanned(text []byte) *wire.Signs {
+	var scan wire.Scanner
+	if _, err := scan.Write(text); err != nil || scan.Close() != nil {
+		return nil
+	}
+	signs := scan.Signs().Edited()
+	return &signs
+}
+
+// A text with another id has the signs that a scanner would find in it.
+func FuzzEditedSigns(f *testing.F) {
+	f.Add([]byte(reply), []byte(`"a longer one"`))
+	f.Add([]byte(`{"result":{"content":[1],"_meta":{"a":{}},"isError":true},"jsonrpc":"2.0","id":123456789}`), []byte("1"))
+	f.Add([]byte(`{"id":7,"error":{"code":1},"jsonrpc":"2.0"}`), []byte(`"x"`))
+	f.Add([]byte(notice), []byte(`1`))
+	f.Fuzz(func(t *testing.T, text, id []byte) {
+		signs := scanned(text)
+		with := []byte(`{"id":` + string(id) + `}`)
+		if signs == nil || signs.ID == nil || signs.Duplicate == "/id" || len(id) > wire.MaxID || scanned(with) == nil ||
+			!bytes.Equal(scanned(with).ID, id) {
+			t.Skip()
+		}
+		edit := wire.Edit{At: signs.IDAt, With: id}
+		got, want := signs.Edited(edit), scanned(wire.Splice(nil, text, edit))
+		if !reflect.DeepEqual(&got, want) {
+			t.Errorf("%s with id %s: got %+v, want %+v", text, id, got, want)
+		}
+	})
+}
+
+// What has been scanned is not scanned again: its signs are those that came with it. Anything else is scanned as it is
+// read: whole if it fits the window, otherwise in pieces.
+func TestMessageReaderOfParts(t *testing.T) {
 	t.Parallel()
-	var r wire.MessageReader
-	r.Reset(strings.NewReader(strings.Repeat("data: "+notice+"\n\n", 2)+"data: "+reply+"\n\n"), true, 0, 0)
+	signs := scanned([]byte(reply))
+	signs.Duplicate = "/whoever scans it again does not find this"
+	known, unknown, large := wire.Whole([]byte(reply)), wire.Whole([]byte(notice)), wire.Whole([]byte(reply))
+	known.Signs = signs
+	large.Data = append(bytes.TrimSuffix(large.Data, []byte("}")), strings.Repeat(" ", 300)+"}"...)
+	begun, rest := wire.Whole([]byte(reply[:9])), wire.Whole([]byte(reply[9:]))
+	begun.Complete, rest.First = false, false
+	resp := wire.RespondParts(&said{&known, &unknown, &begun, &rest, &large, &known, &begun}, io.NopCloser(nil))
+	messages := wire.NewMessageReader(resp, 200)
 	var got []string
-	for part := range r.Parts() {
-		got = append(got, describe(part))
-		if part, err := r.Next(); err == nil {
-			got = append(got, "next: "+describe(part))
+	for part := range messages.Parts() {
+		if part.Signs.Duplicate == signs.Duplicate {
+			got = append(got, "as it was scanned")
+			continue
 		}
-		break
-	}
-	if r.End() != nil {
-		t.Error(r.End())
-	}
-	for part := range r.Whole() {
 		got = append(got, describe(part))
 	}
-	if want := []string{"notification", "next: notification", "response to 1"}; !slices.Equal(got, want) || !errors.Is(r.End(), io.EOF) {
-		t.Errorf("%q, %v", got, r.End())
+	got = append(got, messages.End().Error())
+	want := []string{
+		"as it was scanned", "notification", "response to 1", "response to 1, begun", "response to 1, ended", "as it was scanned",
+		wire.ErrUnfinishedEvent.Error(),
 	}
-	if r.Reset(nil, true, 0, 0); r.End() != nil {
-		t.Error("Reset keeps the end")
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-func TestPartsAllocateNothing(t *testing.T) {
-	text := strings.Repeat("data: "+notice+"\n\n", 10)
-	var r wire.MessageReader
-	src := strings.NewReader("")
-	if n := testing.AllocsPerRun(100, func() {
-		src.Reset(text)
-		r.Reset(src, true, 0, 0)
-		for part := range r.Parts() {
-			if part.Kind != wire.Notification {
-				t.Error("not a notification")
-			}
+// Over HTTP, messages are events; the first of them can be looked at before that.
+func TestAnswerOfPartsIsAnEventStream(t *testing.T) {
+	t.Parallel()
+	for _, whole := range []bool{true, false} {
+		one, two := wire.Whole([]byte(notice)), wire.Whole([]byte("{}"))
+		one.Complete, two.First = whole, whole
+		resp := wire.RespondParts(&said{&one, &two}, io.NopCloser(nil))
+		if begun, err := resp.Peek(5); err != nil || string(begun) != notice[:5] {
+			t.Errorf("got %q, %v", begun, err)
 		}
-	}); n != 0 {
-		t.Errorf("got %v allocations, want none", n)
+		text, err := io.ReadAll(resp)
+		want := "event: message\ndata: " + notice + "\n\nevent: message\ndata: {}\n\n"
+		if !whole {
+			want = "event: message\ndata: " + notice + "{}\n\n"
+		}
+		if err != nil || string(text) != want || resp.ContentType() != wire.TypeEventStream {
+			t.Errorf("got %q, %v, want %q", text, err, want)
+		}
+	}
+	failed := errors.New("gone")
+	resp := wire.RespondText(io.NopCloser(io.MultiReader(strings.NewReader("ab"), failing{failed})))
+	begun, err := resp.Peek(5)
+	text, again := io.ReadAll(resp)
+	if string(begun) != "ab" || !errors.Is(err, failed) || string(text) != "ab" || !errors.Is(again, failed) {
+		t.Errorf("got %q, %v, then %q, %v", begun, err, text, again)
 	}
 }
+
+type failing struct{ error }
+
+// Read implements [io.Reader].
+func (f failing) Read([]byte) (int, error) { return 0, f.error }

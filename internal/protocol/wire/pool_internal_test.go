@@ -36,7 +36,7 @@ func TestResetLeavesNothing(t *testing.T) {
 		{"Rewriter", &rewriter, &freshRewriter, func() { rewriter.ToLegacy(nil, nil, false); freshRewriter.ToLegacy(nil, nil, false) }},
 	}
 	for _, tt := range tests {
-		if err := testkit.Use(tt.used, strings.NewReader(""), ErrUnfinishedEvent); err != nil {
+		if err := testkit.Use(tt.used, strings.NewReader(""), ErrUnfinishedEvent, &peeked{}); err != nil {
 			t.Fatal(err)
 		}
 		tt.reset()

@@ -11,23 +11,37 @@ import (
 )
 
 // An Answer is a server's answer to a message: a status and header fields as in HTTP, whatever it came over,
-// and a body.
+// and what the server says. A [MessageReader] reads that message by message, and Read as it goes to HTTP clients.
 type Answer struct {
 	Status int
-	Header http.Header   // may be nil
-	Stream bool          // it is an event stream, and not one JSON text
-	Length int64         // of the body; 0 or less if it is not known or there is none
-	Body   io.ReadCloser // never nil
+	Header http.Header // may be nil
+	Stream bool        // other messages may come before the one that answers, or in place of it
+	Length int64       // of the body, in bytes; 0 or less if it is not known or there is none
 
 	// Failure is why the call that another part of this program has made for it has failed; nil: it is the server's
 	// own, or no failure.
 	Failure *recourse.Error
+
+	http  bool      // it came over HTTP
+	end   io.Closer // nil: there is nothing to end
+	body  io.Reader // a text or an event stream; nil: there are parts
+	parts Parts
+	text  []byte // what Read has not returned yet of them
+	room  []byte // the memory of text
+}
+
+// Parts are what a server says, if it does not come as a text or an event stream.
+type Parts interface {
+	// Next returns the next message, or piece of one; it is valid until the next call. Those that have been scanned
+	// have Signs. The error is as that of [MessageReader.Next].
+	Next() (*Part, error)
 }
 
 // OverHTTP returns an answer that came over HTTP, with its body.
 func OverHTTP(resp *http.Response) *Answer {
 	return &Answer{
-		Status: resp.StatusCode, Header: resp.Header, Stream: IsEvents(resp), Length: resp.ContentLength, Body: resp.Body,
+		Status: resp.StatusCode, Header: resp.Header, Stream: IsEvents(resp), Length: resp.ContentLength,
+		http: true, end: resp.Body, body: resp.Body,
 	}
 }
 
@@ -36,17 +50,65 @@ func IsEvents(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusOK && IsMediaType(resp.Header.Get("Content-Type"), TypeEventStream)
 }
 
-// Close closes the body.
-func (r *Answer) Close() error { return r.Body.Close() }
+// Close ends the answer, even while it is being read.
+func (r *Answer) Close() error {
+	if r.end == nil {
+		return nil
+	}
+	return r.end.Close()
+}
 
-// Peek returns the beginning of an answer, up to limit bytes, which can still be read from its body.
+// ContentType returns the type that the server states, or, of what did not come over HTTP, that of its form.
+func (r *Answer) ContentType() string {
+	switch {
+	case r.http || r.Header["Content-Type"] != nil || r.Status != http.StatusOK:
+		return r.Header.Get("Content-Type")
+	case r.Stream:
+		return TypeEventStream
+	default:
+		return TypeJSON
+	}
+}
+
+// Read implements [io.Reader]: it returns the answer in the form that it has over HTTP.
+func (r *Answer) Read(p []byte) (int, error) {
+	if r.body != nil {
+		return r.body.Read(p)
+	}
+	for len(r.text) == 0 {
+		part, err := r.parts.Next()
+		switch {
+		case err != nil:
+			return 0, err
+		case r.Stream:
+			r.room = part.AppendTo(r.room[:0])
+			r.text = r.room
+		default:
+			r.text = part.Data
+		}
+	}
+	n := copy(p, r.text)
+	r.text = r.text[n:]
+	return n, nil
+}
+
+// Peek returns the beginning of an answer, up to limit bytes, which can still be read from it.
 func (r *Answer) Peek(limit int64) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r.Body, limit))
-	rest := r.Body
-	r.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(text), failing{err}, rest), rest}
+	if r.parts != nil {
+		part, err := r.parts.Next()
+		r.parts = &peeked{Parts: r.parts, part: part, err: err}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case part.Complete || r.Stream:
+			return part.Data[:min(int64(len(part.Data)), limit)], nil
+		}
+	}
+	from := *r
+	text, err := io.ReadAll(io.LimitReader(&from, limit))
+	r.parts, r.body = nil, io.MultiReader(bytes.NewReader(text), failing{err}, &from)
 	return text, err
 }
 
@@ -56,35 +118,94 @@ type failing struct{ error }
 // Read implements io.Reader.
 func (f failing) Read([]byte) (int, error) { return 0, cmp.Or(f.error, io.EOF) }
 
+// peeked are parts of which the first one has been read already.
+type peeked struct {
+	Parts
+
+	part *Part
+	err  error
+}
+
+// Next implements [Parts].
+func (p *peeked) Next() (part *Part, err error) {
+	if part, err = p.part, p.err; part == nil && err == nil {
+		return p.Parts.Next()
+	}
+	p.part, p.err = nil, nil
+	return part, err
+}
+
+// message is an answer of one message.
+type message struct {
+	Answer
+
+	part  Part
+	signs Signs
+	read  bool
+}
+
+// Next implements [Parts].
+func (m *message) Next() (*Part, error) {
+	if m.read {
+		return nil, io.EOF
+	}
+	m.read = true
+	return &m.part, nil
+}
+
+// RespondMessage returns an answer with status 200 that is one message, as scanned: with signs, which belong to it
+// from then on, or nil if nothing has scanned it.
+func RespondMessage(text []byte, signs *Signs) *Answer {
+	m := &message{Answer: Answer{Status: http.StatusOK, Length: int64(len(text))}, part: Whole(text)}
+	if signs != nil {
+		m.signs, m.part.Signs = *signs, &m.signs
+	}
+	m.parts = m
+	return &m.Answer
+}
+
+// RespondParts returns an answer with status 200 that is made up of parts. end may be called while Next waits.
+func RespondParts(parts Parts, end io.Closer) *Answer {
+	return &Answer{Status: http.StatusOK, Stream: true, Length: -1, end: end, parts: parts}
+}
+
 // Respond returns an answer in place of a server's, with a JSON text or without a body.
 func Respond(status int, text []byte) *Answer {
-	resp := &Answer{Status: status, Header: http.Header{}, Length: int64(len(text)), Body: http.NoBody}
-	if len(text) > 0 {
-		resp.Header["Content-Type"] = []string{TypeJSON}
-		resp.Body = io.NopCloser(bytes.NewReader(text))
+	switch {
+	case len(text) == 0:
+		return &Answer{Status: status, body: http.NoBody}
+	case status == http.StatusOK:
+		return RespondMessage(text, nil)
+	default:
+		return respond(status, text, TypeJSON)
 	}
-	return resp
+}
+
+func respond(status int, text []byte, contentType string) *Answer {
+	return &Answer{
+		Status: status, Header: http.Header{"Content-Type": {contentType}}, Length: int64(len(text)),
+		body: bytes.NewReader(text),
+	}
 }
 
 // RespondText returns an answer that is a JSON text of unknown length.
 func RespondText(body io.ReadCloser) *Answer {
-	return &Answer{Status: http.StatusOK, Header: http.Header{"Content-Type": {TypeJSON}}, Length: -1, Body: body}
+	return &Answer{Status: http.StatusOK, Length: -1, end: body, body: body}
 }
 
 // RespondEvents returns an answer that is an event stream.
 func RespondEvents(body io.ReadCloser) *Answer {
-	header := http.Header{"Content-Type": {TypeEventStream}, "Cache-Control": {"no-cache"}}
-	return &Answer{Status: http.StatusOK, Header: header, Stream: true, Length: -1, Body: body}
+	return &Answer{Status: http.StatusOK, Stream: true, Length: -1, end: body, body: body}
 }
 
 // RespondResult returns the answer to a request with a result, which is JSON.
 func RespondResult(id ID, result []byte) *Answer {
-	return Respond(http.StatusOK, AppendResult(nil, id, result))
+	return RespondMessage(AppendResult(nil, id, result), nil)
 }
 
 // RespondError returns the answer to a request with a JSON-RPC error.
 func RespondError(id ID, code int, message string) *Answer {
-	return Respond(http.StatusOK, AppendError(nil, id, code, message, nil))
+	return RespondMessage(AppendError(nil, id, code, message, nil), nil)
 }
 
 // RespondMalformed returns the answer to a text that [Parse] refused.
@@ -99,8 +220,7 @@ func RespondMalformed(id ID, err error) *Answer {
 // RespondRefusal returns an answer that says, in words, why a message is refused, and which HTTP
 // methods are allowed.
 func RespondRefusal(status int, why string, allowed ...string) *Answer {
-	resp := Respond(status, []byte(why))
-	resp.Header["Content-Type"] = []string{"text/plain; charset=utf-8"}
+	resp := respond(status, []byte(why), "text/plain; charset=utf-8")
 	if len(allowed) > 0 {
 		resp.Header["Allow"] = allowed
 	}

@@ -28,7 +28,7 @@ var ErrUnfinishedEvent = errors.New("the event stream ends inside an event")
 // outside of events. All its slices are valid until the next call of Next or Reset.
 type Event struct {
 	// Raw is what was received: fields, comments, line ends. The Raw of all pieces together is the
-	// stream, byte for byte.
+	// stream, byte for byte. It is nil if the message did not come as an event.
 	Raw []byte
 	// Data is the part of the event's data that Raw holds. The Data of all its pieces together is the
 	// event's data.
@@ -403,8 +403,10 @@ func lineLength(p []byte) int {
 
 // MessageEvent returns an event with a message of our own.
 func MessageEvent(message []byte) *Event {
-	return &Event{Data: message, First: true, Complete: true, HasData: true, Type: []byte("message"), Retry: -1}
+	return &Event{Data: message, First: true, Complete: true, HasData: true, Type: messageType, Retry: -1}
 }
+
+var messageType = []byte("message") // never changed
 
 // Changed returns the event, or the piece of one, with other data.
 func (e *Event) Changed(data []byte) *Event {

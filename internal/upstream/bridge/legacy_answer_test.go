@@ -88,7 +88,7 @@ func TestQuestionWhoseCallExpires(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer resp.Close()
-		events := wire.NewEventReader(resp.Body, 0)
+		events := wire.NewEventReader(resp, 0)
 		for _, want := range []string{"progress", "input_required"} {
 			if event, err := events.Next(); err != nil || !strings.Contains(string(event.Data), want) {
 				t.Fatalf("got %+v, %v, want %s", event, err, want)
@@ -110,15 +110,13 @@ func (e *quittingEra) Do(ctx context.Context, r *upstream.Request) (*wire.Answer
 	if wire.Parse(textOf(r), &m) != nil || m.Method != wire.MethodToolsCall || r.Header.Get(wire.HeaderSession) == "" {
 		return e.legacyEra.Do(ctx, r)
 	}
-	resp := reply(http.StatusOK, wire.TypeJSON, "")
 	out, w := io.Pipe()
-	resp.Body = out
 	go func() {
 		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,`, m.ID)
 		<-ctx.Done()
 		_ = w.Close()
 	}()
-	return resp, nil
+	return wire.RespondText(out), nil
 }
 
 // If a client gives up a call, the end of the server's answer does not make the answer whole.
@@ -134,7 +132,7 @@ func TestGivenUpAnswerEndsWithAnError(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer resp.Close()
-		if text, err := io.ReadAll(resp.Body); !errors.Is(err, context.DeadlineExceeded) {
+		if text, err := io.ReadAll(resp); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %q, %v, want an error", text, err)
 		}
 	})

@@ -19,7 +19,7 @@ func subscribe(t *testing.T, b *bridged, notifications string) io.Reader {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = resp.Close() })
-	return resp.Body
+	return resp
 }
 
 // A client that has subscribed to a resource also learns of updates to its parts.

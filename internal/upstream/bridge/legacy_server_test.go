@@ -163,9 +163,7 @@ func (o *legacyEra) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, 
 		o.call(c)
 		_ = w.Close()
 	}()
-	resp := reply(http.StatusOK, wire.TypeEventStream, "")
-	resp.Body = out
-	return resp, nil
+	return wire.RespondEvents(out), nil
 }
 
 func (o *legacyEra) answerModern(m *wire.Message, header http.Header) *wire.Answer {
@@ -196,9 +194,7 @@ func (o *legacyEra) stream(ctx context.Context) *wire.Answer {
 	r, w := io.Pipe()
 	context.AfterFunc(ctx, func() { _ = r.CloseWithError(context.Cause(ctx)) })
 	o.streams = append(o.streams, w)
-	resp := reply(http.StatusOK, wire.TypeEventStream, "")
-	resp.Body = r
-	return resp
+	return wire.RespondEvents(r)
 }
 
 // Name implements [upstream.Connection].
@@ -269,12 +265,12 @@ func send(tb testing.TB, b *bridged, header http.Header, body []byte) (answer to
 		return answer, nil, err
 	}
 	defer resp.Close()
-	text, err := io.ReadAll(resp.Body)
+	text, err := io.ReadAll(resp)
 	if err != nil {
 		return answer, nil, err
 	}
 	messages := [][]byte{text}
-	if strings.HasPrefix(resp.Header.Get("Content-Type"), wire.TypeEventStream) {
+	if strings.HasPrefix(resp.ContentType(), wire.TypeEventStream) {
 		messages = nil
 		events := wire.NewEventReader(bytes.NewReader(text), 0)
 		for event, err := events.Next(); err == nil; event, err = events.Next() {

@@ -226,7 +226,7 @@ func TestLargeQuestionOnTheStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Close()
-	if text, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(text), `"params":{"message":"`+large+`"}`) {
+	if text, err := io.ReadAll(resp); err != nil || !strings.Contains(string(text), `"params":{"message":"`+large+`"}`) {
 		t.Errorf("got %.300s, %v, want the whole question", text, err)
 	}
 }
@@ -397,7 +397,7 @@ func TestSubscription(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		events := wire.NewEventReader(resp.Body, 0)
+		events := wire.NewEventReader(resp, 0)
 		heard := func(want string) {
 			t.Helper()
 			event, err := events.Next()
@@ -476,7 +476,7 @@ func TestClientGoesAway(t *testing.T) {
 			header, body := modernRequest("tools/call", tool, "", `"progressToken":5,`)
 			resp, err := b.Send(ctx, http.MethodPost, header, body)
 			if err == nil {
-				_, err = io.ReadAll(resp.Body)
+				_, err = io.ReadAll(resp)
 				_ = resp.Close()
 			}
 			cancel()

@@ -84,7 +84,7 @@ func FuzzRequestToModernServer(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.ReadAll(resp.Body); err != nil {
+		if _, err := io.ReadAll(resp); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -121,7 +121,7 @@ func FuzzAnswerOfModernServer(f *testing.F) {
 			if err != nil {
 				return
 			}
-			got, err := io.ReadAll(resp.Body)
+			got, err := io.ReadAll(resp)
 			_ = resp.Close()
 			var scan wire.Scanner
 			if _, bad := scan.Write(got); err != nil || bad != nil || scan.Close() != nil {

@@ -145,7 +145,7 @@ func TestCloseEndsCalls(t *testing.T) {
 		if got := len(h.ended); got != 2 {
 			t.Errorf("%d calls ended, want 2", got)
 		}
-		if rest, err := io.ReadAll(stream.Body); err != nil || len(rest) > 0 {
+		if rest, err := io.ReadAll(stream); err != nil || len(rest) > 0 {
 			t.Errorf("got %q, %v, want the end of the stream", rest, err)
 		}
 		if resp, err := b.Send(t.Context(), http.MethodPost, header, callOf(1)); err != nil || resp.Status != http.StatusNotFound {
@@ -173,14 +173,14 @@ func TestManyQuestions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			go func() { _, _ = io.Copy(io.Discard, resp.Body) }()
+			go func() { _, _ = io.Copy(io.Discard, resp) }()
 		}
 		synctest.Wait()
 		resp, err := b.Send(ctx, http.MethodPost, header, callOf(1))
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = io.ReadAll(resp.Body)
+		_, err = io.ReadAll(resp)
 		if e := recourse.From(err); e.Kind != recourse.KindLimitReached || e.Origin != recourse.OriginGateway {
 			t.Errorf("one question too many: got %v", err)
 		}
@@ -220,7 +220,7 @@ func TestVersions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := io.ReadAll(resp.Body)
+		text, err := io.ReadAll(resp)
 		if err != nil || !strings.HasPrefix(string(text), `{"jsonrpc":"2.0","id":"\u0061","result":{"protocolVersion":"`+want+`"`) {
 			t.Errorf("%s: got %s, %v", asked, text, err)
 		}
@@ -236,13 +236,13 @@ func (s *streamed) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, e
 	if r.Header.Get(wire.HeaderMethod) != wire.MethodToolsCall {
 		return s.modernEra.Do(ctx, r)
 	}
-	resp := reply(http.StatusOK, s.header.Get("Content-Type"), "")
 	prefix, suffix := `{"jsonrpc":"2.0","result":{"content":[{"type":"text","text":"`, `"}],"resultType":"complete"},"id":1}`
-	if s.header.Get("Content-Type") == wire.TypeEventStream {
+	events := s.header.Get("Content-Type") == wire.TypeEventStream
+	if events {
 		prefix, suffix = "data: "+prefix, suffix+"\n\n"
 	}
-	resp.Length = -1
-	resp.Body = io.NopCloser(io.MultiReader(strings.NewReader(prefix), io.LimitReader(letters{}, streamedSize), strings.NewReader(suffix)))
+	resp := wire.RespondText(io.NopCloser(io.MultiReader(strings.NewReader(prefix), io.LimitReader(letters{}, streamedSize), strings.NewReader(suffix))))
+	resp.Stream = events
 	return resp, nil
 }
 
@@ -268,7 +268,7 @@ func TestLargeAnswersFlow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, make([]byte, 32<<10))
+		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp, make([]byte, 32<<10))
 		runtime.ReadMemStats(&after)
 		if err != nil || n < streamedSize {
 			t.Errorf("%s: got %d bytes, %v", contentType, n, err)

@@ -43,7 +43,7 @@ func TestRedirectAfterQuestion(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer resp.Close()
-		if _, err := io.ReadAll(resp.Body); !errors.Is(err, recourse.KindBadResponse) {
+		if _, err := io.ReadAll(resp); !errors.Is(err, recourse.KindBadResponse) {
 			t.Errorf("got %v, want %s", err, recourse.KindBadResponse)
 		}
 	})

@@ -110,10 +110,10 @@ func (h *Hop) Flush() {
 
 func (h *Hop) hand(body io.ReadCloser, length int64) {
 	h.handed = true
-	h.begun <- &wire.Answer{
-		Status: h.status, Header: h.header.Clone(), Stream: isEvents(h.status, h.header), Length: length,
-		Body: &hopBody{ReadCloser: body, h: h}, Failure: h.failure,
-	}
+	resp := wire.RespondText(&hopBody{ReadCloser: body, h: h})
+	resp.Status, resp.Header, resp.Stream = h.status, h.header.Clone(), isEvents(h.status, h.header)
+	resp.Length, resp.Failure = length, h.failure
+	h.begun <- resp
 }
 
 func isEvents(status int, header http.Header) bool {

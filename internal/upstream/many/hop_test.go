@@ -39,7 +39,7 @@ func TestCloseCancelsUnfinishedCalls(t *testing.T) {
 					t.Fatal("there is no answer")
 				}
 				got := make([]byte, len(text))
-				if _, err := io.ReadFull(resp.Body, got); err != nil || string(got) != text {
+				if _, err := io.ReadFull(resp, got); err != nil || string(got) != text {
 					t.Fatalf("got %q, %v", got, err)
 				}
 				close(read)

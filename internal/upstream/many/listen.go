@@ -111,7 +111,7 @@ func (c *Conn) listen(ctx context.Context, r *upstream.Request) (*wire.Answer, e
 	if l.wants.IsEmpty() {
 		l.box.Put(l.agreement())
 		l.box.Finish(l.last())
-		return wire.RespondEvents(l.box.Events(ctx, func() {})), nil
+		return l.box.Answer(ctx, func() {}), nil
 	}
 	if !c.listeners.add(l) {
 		return nil, refused(recourse.KindLimitReached).WithMessage("Too many subscriptions are open at %s.", c.Name())
@@ -122,10 +122,10 @@ func (c *Conn) listen(ctx context.Context, r *upstream.Request) (*wire.Answer, e
 	if !c.work.Go(func(context.Context) { l.begin() }) {
 		l.end()
 	}
-	return wire.RespondEvents(l.box.Events(l.ctx, func() {
+	return l.box.Answer(l.ctx, func() {
 		stop()
 		l.close()
-	})), nil
+	}), nil
 }
 
 func (l *listener) close() {

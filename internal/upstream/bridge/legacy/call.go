@@ -87,8 +87,7 @@ func (c *exchange) run() {
 
 // own closes the answer when the call ends.
 func (c *exchange) own(resp *wire.Answer) *wire.Answer {
-	body := resp.Body
-	context.AfterFunc(c.ctx, func() { _ = body.Close() }) // its reader finds out why
+	context.AfterFunc(c.ctx, func() { _ = resp.Close() }) // its reader finds out why
 	return resp
 }
 

@@ -53,7 +53,7 @@ func (s *session) listen(ctx context.Context, at *opened, m *wire.Message) (*wir
 			WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 	}
 	s.srv.stay(s)
-	return wire.RespondEvents(l.box.Events(ctx, l.close)), nil
+	return l.box.Answer(ctx, l.close), nil
 }
 
 // agree decides which of the wanted notifications the client will get. There are none if the server has lost

@@ -190,7 +190,7 @@ func legacyMeta(meta json.Value, token []byte) []byte {
 
 // drain reads the rest of an unwanted answer, so that its connection can be reused.
 func drain(resp *wire.Answer) {
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, peer.MaxRefusal)) // it is not wanted
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp, peer.MaxRefusal)) // it is not wanted
 	_ = resp.Close()
 }
 

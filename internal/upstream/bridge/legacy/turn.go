@@ -57,9 +57,9 @@ func (t *turn) begin() (*wire.Answer, error) {
 		t.c.end(errNotWanted)
 		return nil, t.err
 	case t.of != nil && !t.of.resp.Stream:
-		answer := *t.of.resp
-		answer.Body, answer.Length, answer.Header = t, -1, peer.AnswerHeader(answer.Header)
-		return &answer, nil
+		resp := wire.RespondText(t)
+		resp.Status, resp.Header = t.of.resp.Status, peer.AnswerHeader(t.of.resp.Header)
+		return resp, nil
 	case text != nil:
 		t.out = wire.AppendMessage(t.out, text)
 	}

@@ -89,7 +89,7 @@ var errLargeQuestion = errors.New("what the server asks is larger than 256 KiB")
 // are not passed on: the client cannot resume the stream.
 func (c *exchange) relay(resp *wire.Answer) (*inputRequired, error) {
 	isStream := resp.Stream
-	c.messages.Reset(resp.Body, isStream, resp.Length, window)
+	c.messages.Read(resp, window)
 	if isStream {
 		c.begin(resp.Header, true)
 	}
@@ -195,7 +195,7 @@ func (c *exchange) write(p []byte) {
 }
 
 func (c *exchange) refusal(resp *wire.Answer) error {
-	text, err := io.ReadAll(io.LimitReader(resp.Body, peer.MaxRefusal+1)) // one more tells its reader that there is more
+	text, err := io.ReadAll(io.LimitReader(resp, peer.MaxRefusal+1)) // one more tells its reader that there is more
 	if c.ctx.Err() != nil {
 		return c.broken(err)
 	}
@@ -205,8 +205,7 @@ func (c *exchange) refusal(resp *wire.Answer) error {
 		c.write(wire.AppendMessage(nil, wire.AppendFailure(nil, c.clientID, rpc)))
 		return nil
 	case c.answer != nil:
-		resp.Body = io.NopCloser(bytes.NewReader(text))
-		return c.srv.p.Refused(resp)
+		return c.srv.p.Refused(peer.Respond(resp.Status, resp.Header, text))
 	case peer.RefusesEra(resp.Status) && peer.SoundsLegacy(resp.Status, c.header, text) && c.otherEra():
 		c.srv.p.Eras.Forget()
 		if c.s != nil {

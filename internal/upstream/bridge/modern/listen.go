@@ -85,7 +85,7 @@ func (srv *Bridge) listen(ctx context.Context, s *clientState, r *upstream.Reque
 			return nil, err
 		}
 	}
-	return wire.RespondEvents(t.box.Events(ctx, func() { s.leave(t) })), nil
+	return t.box.Answer(ctx, func() { s.leave(t) }), nil
 }
 
 // silent answers a client that wants to listen to a server which announces nothing.
@@ -160,7 +160,7 @@ func (srv *Bridge) agree(
 	case err != nil:
 		return nil, err
 	case l.resp.Status != http.StatusOK:
-		text, _ := io.ReadAll(io.LimitReader(l.resp.Body, peer.MaxRefusal)) // if reading fails, the status still counts
+		text, _ := io.ReadAll(io.LimitReader(l.resp, peer.MaxRefusal)) // if reading fails, the status still counts
 		if json.Lookup(text, "/error").Kind() == '{' && peer.RefusesEra(l.resp.Status) {
 			return silent(), nil
 		}

@@ -132,7 +132,7 @@ func (srv *Bridge) open(ctx context.Context, r *upstream.Request) (*wire.Answer,
 	result := s.greet(answer.Result, version, srv.p.Name())
 	srv.add(s)
 	resp := wire.RespondResult(m.ID, result)
-	resp.Header[wire.HeaderSession] = []string{s.id}
+	resp.Header = http.Header{wire.HeaderSession: {s.id}}
 	return resp, nil
 }
 

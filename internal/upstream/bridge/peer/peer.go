@@ -10,6 +10,7 @@ package peer
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -103,7 +104,7 @@ func (p *Peer) BadResponse(err error) *recourse.Error { return upstream.BadRespo
 
 // Refused is the failure for an answer whose status is not 200.
 func (p *Peer) Refused(resp *wire.Answer) *recourse.Error {
-	if e := recourse.FromHTTP(p.Name(), &http.Response{StatusCode: resp.Status, Header: resp.Header, Body: resp.Body}); e != nil {
+	if e := recourse.FromHTTP(p.Name(), &http.Response{StatusCode: resp.Status, Header: resp.Header, Body: io.NopCloser(resp)}); e != nil {
 		return e.WithOrigin(recourse.OriginServer)
 	}
 	return p.BadResponse(fmt.Errorf("HTTP status %d", resp.Status))
