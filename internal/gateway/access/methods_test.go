@@ -233,7 +233,8 @@ func TestOfferedResourcesInEverySpelling(t *testing.T) {
 		"file:///public//a": true, "file:///public/%C3%A9": true, "file:///public/ a": true,
 		"file:///public/%c0%ae%c0%ae/etc": false, "file:///public/a%c0%afb": false, "file:///public/a%00": false,
 		"file:///public/a%2500.txt": false, "file:///public/ ../etc": false, "file:///public/..%20/etc": false,
-		"file:///public/x/%20..;a/secret/b": false, "file:///public/a%0d%0ab": false,
+		"file:///public/x/%20..;a/secret/b": false, "file:///public/a%0d%0ab": false, "file:///public/%EF%BC%8E%EF%BC%8E/etc": false,
+		"file:///public/.%E2%80%8D./etc": false, "file:///public/x/..%E2%88%95secret/b": false, "file:///public/%EF%BC%91%EF%BC%8F2": true,
 	} {
 		for method, params := range map[string]string{
 			"resources/read":      fmt.Sprintf(`{"uri":%q}`, uri),

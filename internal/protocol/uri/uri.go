@@ -53,9 +53,8 @@ func Spellings(text string) []string {
 		if !IsText(rest) {
 			return nil
 		}
-		all = append(all, strings.ToLower(scheme)+":"+withoutDots(rest))
-		if plain := withoutDots(withoutEmpty(rest)); plain != withoutDots(rest) && hasDots(rest) {
-			all = append(all, strings.ToLower(scheme)+":"+plain)
+		for _, form := range withoutAnyDots(rest) {
+			all = append(all, strings.ToLower(scheme)+":"+form)
 		}
 		decoded := Decode(rest)
 		if decoded == rest {
@@ -64,6 +63,18 @@ func Spellings(text string) []string {
 		rest = decoded
 	}
 	return nil
+}
+
+// withoutAnyDots returns a text without dot segments; and without what servers take for such, and empty ones, if it has any.
+func withoutAnyDots(text string) []string {
+	forms := []string{withoutDots(text)}
+	if plain := withoutDots(withoutEmpty(text)); hasDots(text) && plain != forms[0] {
+		forms = append(forms, plain)
+	}
+	if plain := plainly(text); plain != text {
+		forms = append(forms, withoutAnyDots(plain)...)
+	}
+	return forms
 }
 
 // IsText reports whether a text is valid UTF-8 without control characters. Some servers take an overlong encoding for the
@@ -120,6 +131,9 @@ func hasDots(text string) bool { return slices.ContainsFunc(segmentsOf(text), is
 
 func segmentsOf(text string) []string { return strings.Split(strings.ReplaceAll(text, `\`, "/"), "/") }
 
+// HasDots reports whether there is a dot segment in a path, in any of its spellings but those with escapes.
+func HasDots(path string) bool { return hasDots(plainly(path)) }
+
 func isDot(segment string) bool {
 	name := withoutParameters(segment)
 	return name == "." || name == ".."
@@ -129,4 +143,26 @@ func isDot(segment string) bool {
 func withoutParameters(segment string) string {
 	name, _, _ := strings.Cut(segment, ";")
 	return strings.Trim(name, " ")
+}
+
+// likenesses are characters that become dots and slashes where a text is normalised (Unicode's NFKC, or the nearest character of
+// another code page).
+var likenesses = strings.NewReplacer("．", ".", "․", ".", "﹒", ".", "‥", "..", "／", "/", "∕", "/", "⁄", "/", "＼", `\`, "﹨", `\`, "∖", `\`)
+
+// plainly returns a text without invisible characters, which some file systems ignore, and without likenesses, if it has dot segments
+// then; otherwise the text itself.
+func plainly(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return text
+	}
+	plain := likenesses.Replace(strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, text))
+	if hasDots(plain) {
+		return plain
+	}
+	return text
 }

@@ -45,11 +45,7 @@ func isPlain(path string, segments []string) bool {
 	if !uri.IsText(path) {
 		return false
 	}
-	return path == "/" || !slices.ContainsFunc(segments, func(segment string) bool {
-		name, _, _ := strings.Cut(segment, ";") // the rest is a parameter to some servers
-		name = strings.Trim(name, " ")
-		return segment == "" || name == "." || name == ".."
-	})
+	return path == "/" || !slices.Contains(segments, "") && !uri.HasDots(path)
 }
 
 // fits reports whether a path can be that of a template.

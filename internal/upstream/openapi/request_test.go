@@ -119,7 +119,7 @@ func TestPaths(t *testing.T) {
 		"", ".", "..", "../..", "../admin", "..\\admin", "a/../../admin", "a//b", "a\\\\b", "/", "\\", "/etc", "a/", "a/./b", "%2e%2e", "%2E%2E/x", "..%2Fadmin",
 		"..%2fadmin", "..%5Cadmin", "..%5cadmin", "%2e%2e%2fadmin", "%252e%252e%252fadmin", "%25252e%25252e%25252fadmin", "..%252Fadmin",
 		"a%2F", "a%5C", "a%252F%252Fb", "a%25252F..", "%252525252e", "a%00b", "a%0d%0aHost: x", "%c0%ae%c0%ae", "%c0%af", "..;", "..;/admin", "..;a=b", ".;x",
-		"..%3B", "%2e%2e;x", " ..", ".. ", "..%20",
+		"..%3B", "%2e%2e;x", " ..", ".. ", "..%20", "．．", "‥", "..∕admin", "．．／admin", ".\u200d.", "..\ufeff", "%E2%80%A5", "%E2%80%8B..",
 	} {
 		argument, _ := json.Marshal(value)
 		if got := target(t, tools["x"], `{"x":`+string(argument)+`,"y":"2"}`); got != refused {
@@ -129,6 +129,12 @@ func TestPaths(t *testing.T) {
 	for _, value := range []string{`"a\u0000b"`, `"a\nb"`, `"\u007f"`, `"\u0085"`, `["a","b/../c"]`, `{"a":"b/../c"}`, `[".."]`} {
 		if got := target(t, tools["x"], `{"x":`+value+`,"y":"2"}`); got != refused {
 			t.Errorf("%s: got %s", value, got)
+		}
+	}
+	for _, value := range []string{"１／２", "…", "a\u200db", "v1．2", "日本∕東京"} { // they lead nowhere
+		argument, _ := json.Marshal(value)
+		if got := target(t, tools["x"], `{"x":`+string(argument)+`,"y":"2"}`); got == refused {
+			t.Errorf("%q is refused", value)
 		}
 	}
 	for tool, arguments := range map[string]string{"x": `{"x":"../admin","y":"2"}`, "last": `{"x":""}`} {
