@@ -41,7 +41,7 @@ func TestRefusalOfTheClientsCredentials(t *testing.T) {
 				srv.Always(testkit.EveryMessage, c.fault)
 				check := func(method, params string) {
 					t.Helper()
-					want, got := post(t, direct, "1", method, params), post(t, through, "1", method, params)
+					want, got := direct.MustRequest(t, "1", method, params), through.MustRequest(t, "1", method, params)
 					if got.Status != c.status || got.Header.Get("WWW-Authenticate") != c.challenge {
 						t.Errorf("%s: got HTTP %d %q %s", method, got.Status, got.Header.Get("WWW-Authenticate"), got.Body)
 					}

@@ -13,14 +13,6 @@ import (
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
 )
 
-// modernClient returns a client of the modern era with its own credentials.
-func modernClient(t *testing.T, f *gatewaytest.Front, token string) *testkit.Client {
-	t.Helper()
-	client := testkit.NewClient(t, f.URL, testkit.Modern)
-	client.Header = http.Header{"Authorization": {"Bearer " + token}}
-	return client
-}
-
 // pidOf returns the id of the process that answers a client.
 func pidOf(t *testing.T, client *testkit.Client) string {
 	t.Helper()
@@ -42,14 +34,14 @@ func TestErasOfAProgram(t *testing.T) {
 		for _, share := range shares {
 			t.Run(of.String()+"/share "+share, func(t *testing.T) {
 				t.Parallel()
-				f := gatewaytest.Start(t, "", append(childCommand(t, child.NewProgram(t), of), "share: "+share, "timeout: 10s")...)
+				f := gatewaytest.Start(t, "", append(gatewaytest.CommandFor(t, child.NewProgram(t), of), "share: "+share, "timeout: 10s")...)
 				for _, era := range testkit.Eras {
 					client := f.Client(t, era)
-					a := post(t, client, "1", "tools/list", `{}`)
+					a := client.MustRequest(t, "1", "tools/list", `{}`)
 					if a.Message == nil || !strings.Contains(string(a.Message.Result), testkit.GetField) {
 						t.Errorf("tools/list of a client of the %s: got %s", era, a.Body)
 					}
-					a = post(t, client, "2", "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, testkit.GetField, readField))
+					a = client.MustRequest(t, "2", "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, testkit.GetField, testkit.FieldArgs))
 					result, err := a.ToolResult()
 					if err != nil || (result.ResultType == "complete") != (era == testkit.Modern) {
 						t.Errorf("tools/call of a client of the %s: got %v in %s", era, err, a.Body)
@@ -66,14 +58,14 @@ func TestProcessesOfModernClients(t *testing.T) {
 	for _, era := range testkit.Eras {
 		t.Run("program of the "+era.String(), func(t *testing.T) {
 			t.Parallel()
-			f := gatewaytest.Start(t, "", append(childCommand(t, child.NewProgram(t), era), "share: client", "timeout: 10s")...)
+			f := gatewaytest.Start(t, "", append(gatewaytest.CommandFor(t, child.NewProgram(t), era), "share: client", "timeout: 10s")...)
 			var mu sync.Mutex
 			pids := map[string]string{} // by token
 			var calls sync.WaitGroup
 			for i := range 12 {
 				token := fmt.Sprintf("t%d", i%3)
 				calls.Go(func() {
-					pid := pidOf(t, modernClient(t, f, token))
+					pid := pidOf(t, f.As(t, testkit.Modern, "Authorization", "Bearer "+token))
 					mu.Lock()
 					defer mu.Unlock()
 					if other := pids[token]; other != "" && other != pid {
@@ -103,8 +95,8 @@ func TestIdleProcessesOfModernClients(t *testing.T) {
 	for _, era := range testkit.Eras {
 		t.Run("program of the "+era.String(), func(t *testing.T) {
 			t.Parallel()
-			f := gatewaytest.Start(t, "", append(childCommand(t, child.NewProgram(t), era), "share: client", "idle: 200ms", "timeout: 10s")...)
-			client := modernClient(t, f, "a")
+			f := gatewaytest.Start(t, "", append(gatewaytest.CommandFor(t, child.NewProgram(t), era), "share: client", "idle: 200ms", "timeout: 10s")...)
+			client := f.As(t, testkit.Modern, "Authorization", "Bearer a")
 			first := pidOf(t, client)
 			testkit.Eventually(t, "it is stopped", func() bool {
 				return strings.Contains(f.Log.String(), `"process stopped","server":"farm","pid":`+first)
@@ -123,11 +115,11 @@ func TestCredentialsThatChangeWithinASession(t *testing.T) {
 		for _, share := range shares {
 			t.Run(of.String()+"/share "+share, func(t *testing.T) {
 				t.Parallel()
-				f := gatewaytest.Start(t, "", append(childCommand(t, child.NewProgram(t), of), "share: "+share, "timeout: 10s")...)
+				f := gatewaytest.Start(t, "", append(gatewaytest.CommandFor(t, child.NewProgram(t), of), "share: "+share, "timeout: 10s")...)
 				client := f.Client(t, testkit.Legacy)
 				for _, token := range []string{"a", "b", "b", "a"} {
 					client.Header = http.Header{"Authorization": {"Bearer " + token}}
-					if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
+					if a, err := client.Call(t.Context(), testkit.GetField, testkit.FieldArgs); err != nil || !a.Succeeded() {
 						t.Errorf("with %s: got %+v, %v", token, a, err)
 					}
 				}
@@ -143,7 +135,7 @@ func TestLegacyHostOfModernProgram(t *testing.T) {
 		t.Run(share, func(t *testing.T) {
 			t.Parallel()
 			program := child.NewProgram(t)
-			g, _ := gatewaytest.New(t, "servers:\n  farm:\n    "+strings.Join(append(childCommand(t, program, testkit.Modern),
+			g, _ := gatewaytest.New(t, "servers:\n  farm:\n    "+strings.Join(append(gatewaytest.CommandFor(t, program, testkit.Modern),
 				"share: "+share, "timeout: 20s", orders), "\n    ")+"\n")
 			h := gatewaytest.StartHost(t, g)
 			h.Initialize()
@@ -154,7 +146,7 @@ func TestLegacyHostOfModernProgram(t *testing.T) {
 				}
 			}
 			program.Next(testkit.GetField, "exit")
-			h.Send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get_field","arguments":` + readField + `}}`)
+			h.Send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get_field","arguments":` + testkit.FieldArgs + `}}`)
 			if m := h.Next(); !strings.HasPrefix(m.Outcome(), `2 {"field_id"`) {
 				t.Errorf("after the crash: got %s", m.Outcome())
 			}

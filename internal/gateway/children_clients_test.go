@@ -240,10 +240,10 @@ func TestDeleteEndsAChildsSession(t *testing.T) {
 			if share == "client" {
 				testkit.Eventually(t, "its process ends", func() bool { return !child.GroupAlive(program.Processes()[0]) })
 			}
-			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || a.Status != http.StatusNotFound {
+			if a, err := client.Call(t.Context(), testkit.GetField, testkit.FieldArgs); err != nil || a.Status != http.StatusNotFound {
 				t.Errorf("after DELETE: got %+v, %v", a, err)
 			}
-			if a, err := other.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
+			if a, err := other.Call(t.Context(), testkit.GetField, testkit.FieldArgs); err != nil || !a.Succeeded() {
 				t.Errorf("another client: got %+v, %v", a, err)
 			}
 		})
@@ -271,7 +271,7 @@ func TestChildrenBetweenCalls(t *testing.T) {
 			f := gatewaytest.StartProgram(t, program, "share: "+share, "timeout: 10s", orders)
 			client := f.Client(t, testkit.Legacy)
 			program.Next(testkit.GetField, "answer-and-exit")
-			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
+			if a, err := client.Call(t.Context(), testkit.GetField, testkit.FieldArgs); err != nil || !a.Succeeded() {
 				t.Fatalf("got %+v, %v", a, err)
 			}
 			testkit.Eventually(t, "the end is noticed", func() bool { return strings.Contains(f.Log.String(), "process ended") })
@@ -283,7 +283,7 @@ func TestChildrenBetweenCalls(t *testing.T) {
 // checkUnnoticed checks that a write runs once, at a new child.
 func checkUnnoticed(t *testing.T, client *testkit.Client, program *child.Program) {
 	t.Helper()
-	a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
+	a, err := client.Call(t.Context(), testkit.OrderCreate, testkit.OrderArgs)
 	if err != nil || !a.Succeeded() {
 		t.Fatalf("got %+v, %v", a, err)
 	}
@@ -309,7 +309,7 @@ func TestSecretsInTheEnvironment(t *testing.T) {
 			var said strings.Builder
 			for _, fault := range []string{"leak-environ", "leak-environ-and-exit"} {
 				program.Next(testkit.OrderCreate, fault)
-				a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
+				a, err := client.Call(t.Context(), testkit.OrderCreate, testkit.OrderArgs)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -364,7 +364,7 @@ func testLargeAnswersOfPrograms(t *testing.T) {
 				t.Parallel()
 				const size = 3 << 20
 				program := child.NewProgram(t)
-				client := gatewaytest.Start(t, "", append(childCommand(t, program, c.child), "timeout: 10s")...).Client(t, c.client)
+				client := gatewaytest.Start(t, "", append(gatewaytest.CommandFor(t, program, c.child), "timeout: 10s")...).Client(t, c.client)
 				client.Keep = 2 * size
 				program.Next("sleep", fault)
 				body, header := client.Message(`"an id of the client's"`, "tools/call", fmt.Sprintf(`{"name":"sleep","arguments":{"n":%d}}`, size))

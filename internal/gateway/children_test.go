@@ -22,11 +22,6 @@ var shares = []string{"all", "client"}
 const orders = "tools: {get_field: {read_only: true}, sleep: {read_only: true}, hold: {read_only: true}, " +
 	"order_create: {verify: {tool: order_get, from: {reference: /reference}, look_at: status}}}"
 
-const (
-	readField   = `{"field_id":"F-1"}`
-	createOrder = `{"reference":"A-17","amount":12.5}`
-)
-
 // A childOutcome is the expected outcome of a fault of a child.
 type childOutcome struct {
 	outcome // reads and writes count the calls that children have read
@@ -123,11 +118,11 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 		writes          bool
 		calls           int
 	}{
-		{testkit.GetField, readField, false, want.reads},
-		{testkit.OrderCreate, createOrder, true, want.writes},
+		{testkit.GetField, testkit.FieldArgs, false, want.reads},
+		{testkit.OrderCreate, testkit.OrderArgs, true, want.writes},
 	} {
 		program := child.NewProgram(t)
-		f := gatewaytest.Start(t, "", append(childCommand(t, program, c.child), "contract: "+c.contract, "title: The farm", "share: "+c.share,
+		f := gatewaytest.Start(t, "", append(gatewaytest.CommandFor(t, program, c.child), "contract: "+c.contract, "title: The farm", "share: "+c.share,
 			"redact: all", tools)...)
 		client, other := f.Client(t, c.client), f.Client(t, c.client)
 		other.Header = http.Header{"Authorization": {"Bearer other"}}                                 // makes it another client in the modern era
@@ -162,7 +157,7 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 			testkit.Eventually(t, "the process has ended", func() bool { return strings.Contains(f.Log.String(), "process ended") })
 		}
 		if want.deaf && c.share == "all" {
-			a, err = other.Call(context.Background(), testkit.GetField, readField)
+			a, err = other.Call(context.Background(), testkit.GetField, testkit.FieldArgs)
 			if err != nil {
 				t.Fatalf("%s: the next call of another client: %v", call.tool, err)
 			}
@@ -174,15 +169,6 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 			t.Errorf("a credential is in the log: %s", f.Log)
 		}
 	}
-}
-
-// childCommand returns the keys of an entry for a program of that era.
-func childCommand(tb testing.TB, program *child.Program, era testkit.Era) []string {
-	tb.Helper()
-	if era == testkit.Modern {
-		return gatewaytest.Command(tb, program, "modern")
-	}
-	return gatewaytest.Command(tb, program)
 }
 
 // calls returns how many calls should reach a child.
@@ -222,7 +208,7 @@ func TestChildFailsToStart(t *testing.T) {
 				_, err := client.Initialize(context.Background())
 				return err == nil
 			})
-			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
+			if a, err := client.Call(t.Context(), testkit.GetField, testkit.FieldArgs); err != nil || !a.Succeeded() {
 				t.Errorf("after the child has started: got %+v, %v", a, err)
 			}
 		})
@@ -233,13 +219,13 @@ func TestChildFailsToStart(t *testing.T) {
 			client := f.Client(t, testkit.Legacy)
 			program.Next(testkit.OrderCreate, "exit")
 			program.Die()
-			a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
+			a, err := client.Call(t.Context(), testkit.OrderCreate, testkit.OrderArgs)
 			if err != nil {
 				t.Fatal(err)
 			}
 			checkAnswer(t, a, outcome{kind: recourse.KindUnreachable, origin: byGateway}, true, "recourse")
 			for _, tool := range []string{testkit.OrderCreate, testkit.GetField} {
-				arguments := map[string]string{testkit.OrderCreate: createOrder, testkit.GetField: readField}[tool]
+				arguments := map[string]string{testkit.OrderCreate: testkit.OrderArgs, testkit.GetField: testkit.FieldArgs}[tool]
 				if a, err = client.Call(t.Context(), tool, arguments); err != nil {
 					t.Fatal(err)
 				}

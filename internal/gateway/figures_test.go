@@ -14,15 +14,15 @@ import (
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	program := child.NewProgram(t)
-	entry := append(childCommand(t, program, testkit.Legacy), "tools: {get_field: {read_only: true}}")
+	entry := append(gatewaytest.CommandFor(t, program, testkit.Legacy), "tools: {get_field: {read_only: true}}")
 	g, _ := gatewaytest.NewReaching(t, gatewaytest.Impatient, "servers:\n  farm:\n    "+strings.Join(entry, "\n    ")+"\n  barn:\n    url: http://127.0.0.1:1/mcp\n")
 	client := testkit.NewClient(t, gatewaytest.Open(t, g, false)+"/farm/mcp", testkit.Legacy)
 	client.MustInitialize(t)
-	if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
+	if a, err := client.Call(t.Context(), testkit.GetField, testkit.FieldArgs); err != nil || !a.Succeeded() {
 		t.Fatalf("%v", err)
 	}
 	program.Next(testkit.GetField, "exit")
-	if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
+	if a, err := client.Call(t.Context(), testkit.GetField, testkit.FieldArgs); err != nil || !a.Succeeded() {
 		t.Fatalf("%v", err)
 	}
 	f := g.Figures()

@@ -42,7 +42,7 @@ func writesUnderKills(t *testing.T, kills int) {
 		t.Run("program/"+erasName(e.client, e.server), func(t *testing.T) {
 			t.Parallel()
 			program := child.NewProgram(t)
-			client := gatewaytest.Start(t, "", childCommand(t, program, e.server)...).Client(t, e.client)
+			client := gatewaytest.Start(t, "", gatewaytest.CommandFor(t, program, e.server)...).Client(t, e.client)
 			keepWriting(t, client, program.Orders, min(kills, 4), func() { // each child starts later than the previous one
 				program.Next(testkit.OrderGet, "exit")
 				_, _ = client.Call(t.Context(), testkit.OrderGet, `{"reference":"any"}`) // kills the program

@@ -75,7 +75,7 @@ func TestModernProgram(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer stream.Close()
-			respond(t, client, stream.MustNext(t).ID, `{"action":"accept","content":{"name":"Ada"}}`)
+			client.MustRespond(t, stream.MustNext(t).ID, `{"action":"accept","content":{"name":"Ada"}}`)
 			if m := stream.MustNext(t); m.Result == nil || !strings.Contains(string(m.Result), "Ada") {
 				t.Errorf("got %s", m.Raw)
 			}

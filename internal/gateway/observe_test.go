@@ -134,7 +134,7 @@ func TestObservedArguments(t *testing.T) {
 		`{"name":"order_create","arguments":{"reference":7}}`,
 		`{"name":"order_craete","arguments":{}}`,
 	} {
-		want, got := post(t, direct, "1", "tools/call", params), post(t, client, "1", "tools/call", params)
+		want, got := direct.MustRequest(t, "1", "tools/call", params), client.MustRequest(t, "1", "tools/call", params)
 		if got.Status != http.StatusOK || !bytes.Equal(want.Body, got.Body) {
 			t.Errorf("got HTTP %d %s, want %s", got.Status, got.Body, want.Body)
 		}

@@ -28,17 +28,6 @@ func both(t *testing.T, srv *testkit.Server, era testkit.Era, entry ...string) (
 	return direct, f.Client(t, era)
 }
 
-// post sends the same message through c and fails the test if there is no answer.
-func post(t *testing.T, c *testkit.Client, id, method, params string) *testkit.Answer {
-	t.Helper()
-	body, header := c.Message(id, method, params)
-	a, err := c.Post(t.Context(), body, header)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
 // A shape is an era and a form of answers.
 type shape struct {
 	era  testkit.Era
@@ -76,7 +65,7 @@ func TestResultsPassByteForByte(t *testing.T) {
 			for _, result := range results {
 				srv.Always(testkit.Echo, faults.Result("own result", result))
 				params := `{"name":"echo","arguments":{"message":"m"}}`
-				want, got := post(t, direct, "7", "tools/call", params), post(t, through, "7", "tools/call", params)
+				want, got := direct.MustRequest(t, "7", "tools/call", params), through.MustRequest(t, "7", "tools/call", params)
 				if diff := cmp.Diff(string(want.Body), string(got.Body)); diff != "" || got.Status != http.StatusOK {
 					t.Errorf("%s: got HTTP %d (-direct +through):\n%s", result, got.Status, diff)
 				}
@@ -99,11 +88,11 @@ func TestIDsOfEverySpelling(t *testing.T) {
 			f := gatewaytest.Start(t, srv.URL())
 			client := f.Client(t, in.era)
 			for _, id := range ids {
-				a := post(t, client, id, "tools/call", `{"name":"echo","arguments":{"message":"m"}}`)
+				a := client.MustRequest(t, id, "tools/call", `{"name":"echo","arguments":{"message":"m"}}`)
 				if a.Message == nil || string(a.Message.ID) != id || !a.Succeeded() {
 					t.Errorf("id %s: got HTTP %d %s", id, a.Status, a.Body)
 				}
-				a = post(t, client, id, "tools/call", `{"name":"echo","arguments":{}}`)
+				a = client.MustRequest(t, id, "tools/call", `{"name":"echo","arguments":{}}`)
 				if a.Message == nil || string(a.Message.ID) != id {
 					t.Errorf("id %s of a failure: got HTTP %d %s", id, a.Status, a.Body)
 				}
@@ -155,7 +144,7 @@ func TestIDsInTheServersSpelling(t *testing.T) {
 			})
 			client := gatewaytest.Start(t, url).Client(t, testkit.Modern)
 			for id := range spellings {
-				a := post(t, client, id, "tools/call", `{"name":"any"}`)
+				a := client.MustRequest(t, id, "tools/call", `{"name":"any"}`)
 				if a.Message == nil || string(a.Message.ID) != id || string(a.Message.Result) != `{"content":[ ]}` {
 					t.Errorf("id %s: got HTTP %d %s", id, a.Status, a.Body)
 				}
@@ -173,7 +162,7 @@ func TestInventedMethodsAndMembers(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.WithForm(in.form))
 			direct, through := both(t, srv, in.era)
 			params := `{"b":1.0, "a":[ 1e2 ],"big":12345678901234567890,"text":"\u00e9\/"}`
-			want, got := post(t, direct, "1", "x/invented", params), post(t, through, "1", "x/invented", params)
+			want, got := direct.MustRequest(t, "1", "x/invented", params), through.MustRequest(t, "1", "x/invented", params)
 			if diff := cmp.Diff(string(want.Body), string(got.Body)); diff != "" {
 				t.Errorf("answer to an invented method (-direct +through):\n%s", diff)
 			}
@@ -289,7 +278,7 @@ func TestInputRequired(t *testing.T) {
 		`{"name":"ask","arguments":{}}`,
 		`{"name":"ask","arguments":{},"inputResponses":{"name":{"action":"accept","n":1.0}},"requestState":"asked"}`,
 	} {
-		want, got := post(t, direct, "1", "tools/call", params), post(t, through, "1", "tools/call", params)
+		want, got := direct.MustRequest(t, "1", "tools/call", params), through.MustRequest(t, "1", "tools/call", params)
 		if diff := cmp.Diff(string(want.Body), string(got.Body)); diff != "" {
 			t.Errorf("%s (-direct +through):\n%s", params, diff)
 		}
@@ -440,7 +429,7 @@ func TestOddErrorsOfOtherMethods(t *testing.T) {
 	client := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Legacy)
 	for _, odd := range []string{`"down"`, `{}`, `{"code":"x","message":"m"}`, `{"code":1}`, `{"code":1,"message":null}`, `[1]`} {
 		srv.Always("x/invented", faults.Reply("odd", `"error":`+odd))
-		a := post(t, client, "1", "x/invented", `{}`)
+		a := client.MustRequest(t, "1", "x/invented", `{}`)
 		if a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32603 || a.Message.Error.Message == "" {
 			t.Errorf("%s: got %s", odd, a.Body)
 		}

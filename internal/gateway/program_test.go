@@ -28,7 +28,7 @@ func TestErrorsForTheProgram(t *testing.T) {
 			"completion/complete": `{"uri":"test://x"}`,
 			"tools/call":          `{"name":"order_create","arguments":{},"requestState":"tampered"}`,
 		} {
-			a := post(t, client, "1", method, params)
+			a := client.MustRequest(t, "1", method, params)
 			if a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32602 {
 				t.Fatalf("%s, %s: got HTTP %d %s", fault.Name, method, a.Status, a.Body)
 			}
@@ -58,7 +58,7 @@ func TestStreamClosedForResumption(t *testing.T) {
 		_, _ = w.Write([]byte("retry: 10\n\n"))
 	}))
 	f := gatewaytest.Start(t, url+"/mcp")
-	a := post(t, testkit.NewClient(t, f.URL, testkit.Legacy), "1", "x/invented", `{}`)
+	a := testkit.NewClient(t, f.URL, testkit.Legacy).MustRequest(t, "1", "x/invented", `{}`)
 	if a.Status != http.StatusOK || string(a.Body) != "retry: 10\n\n" {
 		t.Errorf("got HTTP %d %q", a.Status, a.Body)
 	}

@@ -50,7 +50,7 @@ func TestRedirectsAreFailures(t *testing.T) {
 		srv := testkit.NewServer(t)
 		client := gatewaytest.Start(t, srv.URL(), "title: The farm").Client(t, testkit.Legacy)
 		srv.Always(testkit.GetField, faults.Status(status, faults.Plain).With("Location", srv.URL()))
-		a, err := client.Call(t.Context(), testkit.GetField, readField)
+		a, err := client.Call(t.Context(), testkit.GetField, testkit.FieldArgs)
 		if err != nil {
 			t.Fatal(err)
 		}

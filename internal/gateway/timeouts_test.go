@@ -64,7 +64,7 @@ func progressing(t *testing.T, c *testkit.Client, count, gapMS int) *testkit.Ans
 	if c.Era == testkit.Modern {
 		meta = `{"progressToken":"p","io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 	}
-	return post(t, c, "1", "tools/call", fmt.Sprintf(`{"name":"progress","arguments":{"count":%d,"gapMs":%d},"_meta":%s}`, count, gapMS, meta))
+	return c.MustRequest(t, "1", "tools/call", fmt.Sprintf(`{"name":"progress","arguments":{"count":%d,"gapMs":%d},"_meta":%s}`, count, gapMS, meta))
 }
 
 // Progress extends a call's time, but only up to max_timeout.

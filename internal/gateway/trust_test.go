@@ -199,7 +199,7 @@ func TestDecideWithin(t *testing.T) {
 			}
 			srv.Always(testkit.Echo, faults.IsErrorLast())
 			const params = `{"name":"echo","arguments":{"message":"m"}}`
-			want, got := post(t, direct, "1", "tools/call", params), post(t, client, "1", "tools/call", params)
+			want, got := direct.MustRequest(t, "1", "tools/call", params), client.MustRequest(t, "1", "tools/call", params)
 			if !bytes.Equal(want.Body, got.Body) || got.Status != http.StatusOK {
 				t.Errorf("got HTTP %d with %d bytes, want the server's %d", got.Status, len(got.Body), len(want.Body))
 			}

@@ -83,7 +83,7 @@ func toProgram(client, server testkit.Era) func(*testing.T, ...string) passage {
 	return func(t *testing.T, entry ...string) passage {
 		t.Helper()
 		program := child.NewProgram(t)
-		c := gatewaytest.Start(t, "", append(entry, childCommand(t, program, server)...)...).Client(t, client)
+		c := gatewaytest.Start(t, "", append(entry, gatewaytest.CommandFor(t, program, server)...)...).Client(t, client)
 		return func(t *rapid.T, f contracttest.Marked) string {
 			member := `"result":` + f.Result
 			switch {

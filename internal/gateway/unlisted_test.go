@@ -51,12 +51,12 @@ func TestLongUnknownToolWhileTheProgramIsDown(t *testing.T) {
 	t.Parallel()
 	program := child.NewProgram(t)
 	client := gatewaytest.StartProgram(t, program, "timeout: 1m", "tools: {order_create: {read_only: false}}").Client(t, testkit.Legacy)
-	if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
+	if a, err := client.Call(t.Context(), testkit.GetField, testkit.FieldArgs); err != nil || !a.Succeeded() {
 		t.Fatalf("got %+v, %v", a, err)
 	}
 	program.Next(testkit.OrderCreate, "exit")
 	program.Die()
-	if _, err := client.Call(t.Context(), testkit.OrderCreate, createOrder); err != nil {
+	if _, err := client.Call(t.Context(), testkit.OrderCreate, testkit.OrderArgs); err != nil {
 		t.Fatal(err)
 	}
 	checkUnlisted(t, "stdio", client, "get_feild", "get_field", 0)

@@ -80,7 +80,7 @@ func testForeignAdvice(t *testing.T) {
 						program.Always(testkit.OrderCreate, child.Answering(members, true))
 						client = gatewaytest.StartProgram(t, program, "contract: "+c.Name, "tools: {order_create: {read_only: false}}").Client(t, testkit.Legacy)
 					}
-					a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
+					a, err := client.Call(t.Context(), testkit.OrderCreate, testkit.OrderArgs)
 					if err != nil || a.Message == nil {
 						t.Fatalf("got %+v, %v", a, err)
 					}
@@ -140,7 +140,7 @@ func TestForeignVerify(t *testing.T) {
 			srv.Always(testkit.OrderCreate, faults.Result("", `{"content":[{"type":"text","text":"late"}],"isError":true,"_meta":{"`+recourse.MetaKey+
 				`":{"v":1,"kind":"timeout","message":"late","verify":`+c.verify+`}}}`))
 			client := gatewaytest.Start(t, srv.URL(), c.entry...).Client(t, testkit.Legacy)
-			a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
+			a, err := client.Call(t.Context(), testkit.OrderCreate, testkit.OrderArgs)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,7 +20,7 @@ import (
 func BenchmarkWrap(b *testing.B) {
 	for _, era := range testkit.Eras {
 		b.Run(era.String(), func(b *testing.B) {
-			g, _ := gatewaytest.New(b, "servers:\n  farm:\n    "+strings.Join(childCommand(b, child.NewProgram(b), era), "\n    ")+"\n")
+			g, _ := gatewaytest.New(b, "servers:\n  farm:\n    "+strings.Join(gatewaytest.CommandFor(b, child.NewProgram(b), era), "\n    ")+"\n")
 			fromHost, in, err := os.Pipe()
 			if err != nil {
 				b.Fatal(err)

@@ -76,7 +76,7 @@ func TestWritesAreNotRepeatedOnTheServersWord(t *testing.T) {
 					t.Fatalf("got %+v, %v", a, err) // detects the era
 				}
 				srv.Always(testkit.OrderCreate, c.fault)
-				a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
+				a, err := client.Call(t.Context(), testkit.OrderCreate, testkit.OrderArgs)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -113,7 +113,7 @@ func TestWritesAreSentOnceWithIdempotencyKeys(t *testing.T) {
 				t.Fatal(err)
 			}
 			srv.Always(testkit.OrderCreate, faults.ResetBeforeAnswer())
-			a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
+			a, err := client.Call(t.Context(), testkit.OrderCreate, testkit.OrderArgs)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,7 +137,7 @@ func TestOneRenewalACall(t *testing.T) {
 	limited := faults.Status(http.StatusTooManyRequests, faults.Plain).With("Retry-After", "0.001")
 	srv.Next(testkit.OrderCreate, faults.SessionLost(), limited, faults.SessionLost(), faults.SessionLost())
 	opened := srv.Messages("initialize")
-	a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
+	a, err := client.Call(t.Context(), testkit.OrderCreate, testkit.OrderArgs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +313,7 @@ func writesOverHTTP(t *testing.T, client, server testkit.Era) func(*rapid.T) {
 func writesOverStdio(t *testing.T, client, server testkit.Era) func(*rapid.T) {
 	t.Helper()
 	program := child.NewProgram(t)
-	caller := gatewaytest.Start(t, "", append(childCommand(t, program, server), "timeout: 5s")...).Client(t, client)
+	caller := gatewaytest.Start(t, "", append(gatewaytest.CommandFor(t, program, server), "timeout: 5s")...).Client(t, client)
 	n := 0
 	return func(t *rapid.T) {
 		n++

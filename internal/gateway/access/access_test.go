@@ -31,17 +31,6 @@ func openDoor(tb testing.TB, access string, entry ...string) *door {
 	return &door{gatewaytest.StartAt(tb, gatewaytest.Path, access+"\nservers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n"), srv}
 }
 
-// as returns a client with these headers. In the legacy era it has no session yet.
-func (d *door) as(tb testing.TB, era testkit.Era, header ...string) *testkit.Client {
-	tb.Helper()
-	c := testkit.NewClient(tb, d.URL, era)
-	c.Header = http.Header{}
-	for i := 0; i < len(header); i += 2 {
-		c.Header.Add(header[i], header[i+1])
-	}
-	return c
-}
-
 // echoed calls a tool that reads, in a session of its own in the legacy era. It returns the answer to the call or, if
 // initialize is refused, to that.
 func echoed(tb testing.TB, c *testkit.Client) *testkit.Answer {
@@ -105,7 +94,7 @@ func TestKeys(t *testing.T) {
 		for _, test := range tests {
 			t.Run(era.String()+"/"+test.name, func(t *testing.T) {
 				t.Parallel()
-				a := echoed(t, d.as(t, era, test.header...))
+				a := echoed(t, d.As(t, era, test.header...))
 				if test.kind == "" {
 					if !wasCalled(a) {
 						t.Errorf("got HTTP %d %s", a.Status, a.Body)
@@ -167,7 +156,7 @@ func TestHeaderPair(t *testing.T) {
 		for _, era := range testkit.Eras {
 			t.Run(era.String()+"/"+test.name, func(t *testing.T) {
 				t.Parallel()
-				c := d.as(t, era, test.header...)
+				c := d.As(t, era, test.header...)
 				c.URL = base + test.user
 				a := echoed(t, c)
 				var problem struct {
@@ -200,11 +189,11 @@ func TestRefusedCallersInEveryContract(t *testing.T) {
 			t.Parallel()
 			d := openDoor(t, "access: {team: {keys: ["+keyEntry("good key")+"]}}", "access: [team]", "contract: "+c.Name)
 			for _, era := range testkit.Eras {
-				if a := echoed(t, d.as(t, era, "Authorization", "Bearer good key")); !wasCalled(a) {
+				if a := echoed(t, d.As(t, era, "Authorization", "Bearer good key")); !wasCalled(a) {
 					t.Errorf("got HTTP %d %s", a.Status, a.Body)
 				}
 				for _, header := range [][]string{nil, {"Authorization", "Bearer bad"}} {
-					a := echoed(t, d.as(t, era, header...))
+					a := echoed(t, d.As(t, era, header...))
 					if a.Status != http.StatusUnauthorized {
 						t.Errorf("got HTTP %d %s", a.Status, a.Body)
 					}
@@ -243,7 +232,7 @@ func TestSeveralWaysIn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := echoed(t, d.as(t, testkit.Modern, test.header...))
+			a := echoed(t, d.As(t, testkit.Modern, test.header...))
 			if test.kind == "" && !wasCalled(a) || test.kind != "" && gatewaytest.Record(t, a).Kind != test.kind {
 				t.Errorf("got HTTP %d %s", a.Status, a.Body)
 			}
@@ -279,7 +268,7 @@ func TestLoopback(t *testing.T) {
 			t.Parallel()
 			d := openDoor(t, test.access, "access: [loopback]")
 			for _, era := range testkit.Eras {
-				a := echoed(t, d.as(t, era, test.header...))
+				a := echoed(t, d.As(t, era, test.header...))
 				if test.in != wasCalled(a) {
 					t.Fatalf("got HTTP %d %s", a.Status, a.Body)
 				}

@@ -82,7 +82,7 @@ func useCredentials(tb testing.TB, d *door, srv *testkit.Server, key, token stri
 		{"Dev-Id", key, "X-Api-Key", token},
 	} {
 		for _, era := range testkit.Eras {
-			c := d.as(tb, era, header...)
+			c := d.As(tb, era, header...)
 			a := echoed(tb, c)
 			_, _ = fmt.Fprintf(&answers, "%s %s\n", a.Header, a.Body)
 			if !wasCalled(a) {
@@ -108,7 +108,7 @@ func TestCredentialsStayOutOfPrograms(t *testing.T) {
 	g, log := gatewaytest.NewReaching(t, gatewaytest.Impatient, "access: {team: {keys: ["+keyEntry(key)+"]}}\nservers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
 	d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, false) + "/farm/mcp"}, nil}
 	for _, era := range testkit.Eras {
-		a := echoed(t, d.as(t, era, "Authorization", "Bearer "+key))
+		a := echoed(t, d.As(t, era, "Authorization", "Bearer "+key))
 		if !wasCalled(a) || strings.Contains(string(a.Body), key) {
 			t.Errorf("got HTTP %d %s", a.Status, a.Body)
 		}

@@ -101,14 +101,14 @@ func TestMissingScope(t *testing.T) {
 	for _, era := range testkit.Eras {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
-			a := echoed(t, d.as(t, era, "Authorization", "Bearer "+issuer.Token(t, nil)))
+			a := echoed(t, d.As(t, era, "Authorization", "Bearer "+issuer.Token(t, nil)))
 			e := gatewaytest.Record(t, a)
 			challenge := a.Header.Get("WWW-Authenticate")
 			if a.Status != http.StatusForbidden || e.Kind != recourse.KindMissingScope || cmp.Diff([]string{"farm"}, e.MissingScopes) != "" ||
 				!strings.Contains(challenge, `error="insufficient_scope"`) || !strings.Contains(challenge, `scope="farm"`) {
 				t.Errorf("got HTTP %d %s: %s", a.Status, challenge, a.Body)
 			}
-			c := d.as(t, era, "Authorization", "Bearer "+issuer.Token(t, map[string]any{"scope": "openid farm"}))
+			c := d.As(t, era, "Authorization", "Bearer "+issuer.Token(t, map[string]any{"scope": "openid farm"}))
 			if era == testkit.Legacy {
 				c.MustInitialize(t)
 			}

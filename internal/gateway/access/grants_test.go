@@ -36,7 +36,7 @@ var roles = []string{
 
 func (d *door) member(tb testing.TB, era testkit.Era, name string) *testkit.Client {
 	tb.Helper()
-	c := d.as(tb, era, "Authorization", "Bearer "+name+" key")
+	c := d.As(tb, era, "Authorization", "Bearer "+name+" key")
 	if era == testkit.Legacy {
 		c.MustInitialize(tb)
 	}

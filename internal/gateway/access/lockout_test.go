@@ -19,7 +19,7 @@ func fail(tb testing.TB, d *door, times int, header ...string) *testkit.Answer {
 	tb.Helper()
 	var a *testkit.Answer
 	for range times {
-		a = echoed(tb, d.as(tb, testkit.Modern, append(header, "Authorization", "Bearer bad")...))
+		a = echoed(tb, d.As(tb, testkit.Modern, append(header, "Authorization", "Bearer bad")...))
 	}
 	return a
 }
@@ -32,10 +32,10 @@ func TestLockout(t *testing.T) {
 		testkit.Virtual(t, name, func(t *testing.T) {
 			d := openDoor(t, "trusted_proxies: [127.0.0.1]\naccess: {team: {keys: ["+keyEntry("good")+"]}}", "access: [team]", "contract: "+name)
 			from := func(address, key string) *testkit.Answer {
-				return echoed(t, d.as(t, testkit.Modern, "X-Forwarded-For", address, "Authorization", "Bearer "+key))
+				return echoed(t, d.As(t, testkit.Modern, "X-Forwarded-For", address, "Authorization", "Bearer "+key))
 			}
 			for range 30 { // requests without credentials do not count: clients begin with one
-				echoed(t, d.as(t, testkit.Modern, "X-Forwarded-For", "192.0.2.1"))
+				echoed(t, d.As(t, testkit.Modern, "X-Forwarded-For", "192.0.2.1"))
 			}
 			began := time.Now()
 			for i := range 25 {
@@ -90,7 +90,7 @@ func TestLockoutAddresses(t *testing.T) {
 			t.Parallel()
 			d := openDoor(t, two+test.access+"access: {team: {keys: ["+keyEntry("good")+"]}}", "access: [team]")
 			fail(t, d, 2, "X-Forwarded-For", test.failed)
-			a := echoed(t, d.as(t, testkit.Modern, "X-Forwarded-For", test.then, "Authorization", "Bearer good"))
+			a := echoed(t, d.As(t, testkit.Modern, "X-Forwarded-For", test.then, "Authorization", "Bearer good"))
 			if test.out != (a.Status == http.StatusTooManyRequests) || test.out == wasCalled(a) {
 				t.Errorf("got HTTP %d %s", a.Status, a.Body)
 			}
@@ -117,9 +117,9 @@ func TestReloadOfAccess(t *testing.T) {
 		other := config("access: {team: {keys: ["+keyEntry("better")+"]}}", ", access: [team]")
 		d := &door{gatewaytest.StartAt(t, gatewaytest.Path, one), srv}
 		with := func(key string) *testkit.Answer {
-			return echoed(t, d.as(t, testkit.Modern, "Authorization", "Bearer "+key))
+			return echoed(t, d.As(t, testkit.Modern, "Authorization", "Bearer "+key))
 		}
-		session := d.as(t, testkit.Legacy, "Authorization", "Bearer good")
+		session := d.As(t, testkit.Legacy, "Authorization", "Bearer good")
 		if !wasCalled(with("good")) || !wasCalled(echoed(t, session)) {
 			t.Fatal("the key is refused")
 		}
@@ -143,7 +143,7 @@ func TestReloadOfAccess(t *testing.T) {
 			t.Errorf("after three failures: got HTTP %d %s", a.Status, a.Body)
 		}
 		gatewaytest.Reload(t, d.Gateway, config("", ""))
-		if a := echoed(t, d.as(t, testkit.Modern)); !wasCalled(a) {
+		if a := echoed(t, d.As(t, testkit.Modern)); !wasCalled(a) {
 			t.Errorf("without access: got HTTP %d %s", a.Status, a.Body)
 		}
 	})

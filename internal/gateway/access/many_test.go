@@ -78,7 +78,7 @@ func TestAccessOfManyServers(t *testing.T) {
 						t.Errorf("%s, %s calls %s: got %s", era, call.who, call.tool, a.Body)
 					}
 				}
-				if a := echoed(t, d.as(t, era)); gatewaytest.Record(t, a).Kind != recourse.KindUnauthenticated {
+				if a := echoed(t, d.As(t, era)); gatewaytest.Record(t, a).Kind != recourse.KindUnauthenticated {
 					t.Errorf("nobody: got HTTP %d %s", a.Status, a.Body)
 				}
 			}

@@ -170,7 +170,7 @@ func TestGrantsOfCallersOfSeveralEntries(t *testing.T) {
 			t.Parallel()
 			d := openDoor(t, access, "access: [team, staff]", "grants: [{callers: "+callers+", tools: [echo]}]")
 			for _, key := range []string{"team alice", "team bob", "staff alice", "staff carol"} {
-				a := echoed(t, d.as(t, testkit.Modern, "Authorization", "Bearer "+key))
+				a := echoed(t, d.As(t, testkit.Modern, "Authorization", "Bearer "+key))
 				if wasCalled(a) != slices.Contains(want, key) {
 					t.Errorf("%s: got HTTP %d %s", key, a.Status, a.Body)
 				}
@@ -183,7 +183,7 @@ func TestGrantsOfCallersOfSeveralEntries(t *testing.T) {
 		d := &door{gatewaytest.StartAt(t, "/mcp", access+fmt.Sprintf("servers:\n  farm: {url: %q, access: [team], grants: [{callers: [alice], tools: [echo]}]}\n", srv.URL())+
 			"endpoints:\n  all: {path: /mcp, servers: [farm], access: [team, staff]}\n"), srv}
 		for _, key := range []string{"team alice", "team bob", "staff alice"} {
-			if a := echoed(t, d.as(t, testkit.Modern, "Authorization", "Bearer "+key)); wasCalled(a) != (key == "team alice") {
+			if a := echoed(t, d.As(t, testkit.Modern, "Authorization", "Bearer "+key)); wasCalled(a) != (key == "team alice") {
 				t.Errorf("%s: got HTTP %d %s", key, a.Status, a.Body)
 			}
 		}
@@ -192,7 +192,7 @@ func TestGrantsOfCallersOfSeveralEntries(t *testing.T) {
 		t.Parallel()
 		d := openDoor(t, access, "access: [team, staff]", "grants: [{tools: [echo], when: \"caller.entry == 'staff' && caller.name == 'alice'\"}]")
 		for _, key := range []string{"team alice", "staff alice"} {
-			if a := echoed(t, d.as(t, testkit.Modern, "Authorization", "Bearer "+key)); wasCalled(a) != (key == "staff alice") {
+			if a := echoed(t, d.As(t, testkit.Modern, "Authorization", "Bearer "+key)); wasCalled(a) != (key == "staff alice") {
 				t.Errorf("%s: got HTTP %d %s", key, a.Status, a.Body)
 			}
 		}

@@ -65,7 +65,7 @@ func TestStoredKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, store, key := storedDoor(t)
 		with := func(text string) *testkit.Answer {
-			return echoed(t, d.as(t, testkit.Modern, "Authorization", "Bearer "+text))
+			return echoed(t, d.As(t, testkit.Modern, "Authorization", "Bearer "+text))
 		}
 		for range 20 {
 			if a := with(key); !wasCalled(a) {

@@ -85,7 +85,7 @@ func TestStreamsEndWithTheirCredentials(t *testing.T) {
 				testkit.Virtual(t, name+" "+era.String()+path, func(t *testing.T) {
 					given := begin(t)
 					given.door.URL = strings.Replace(given.door.URL, "/farm/mcp", path, 1)
-					client := given.door.as(t, era, "Authorization", "Bearer "+given.text)
+					client := given.door.As(t, era, "Authorization", "Bearer "+given.text)
 					if era == testkit.Legacy {
 						client.MustInitialize(t)
 					}
@@ -131,7 +131,7 @@ func TestCallsEndWithTheirCredentials(t *testing.T) {
 					{testkit.OrderCreate, `{"reference":"A","amount":1}`, http.StatusOK, recourse.EffectUnknown},
 				} {
 					given := begin(t)
-					client := given.door.as(t, era, "Authorization", "Bearer "+given.text)
+					client := given.door.As(t, era, "Authorization", "Bearer "+given.text)
 					if era == testkit.Legacy {
 						client.MustInitialize(t)
 					}
@@ -167,7 +167,7 @@ func TestStreamedCallEndsWithItsCredentials(t *testing.T) {
 		testkit.Virtual(t, path, func(t *testing.T) {
 			given := credentials["a key that is revoked"](t)
 			given.door.URL = strings.Replace(given.door.URL, "/farm/mcp", path, 1)
-			client := given.door.as(t, testkit.Modern, "Authorization", "Bearer "+given.text)
+			client := given.door.As(t, testkit.Modern, "Authorization", "Bearer "+given.text)
 			s, err := client.Open(t.Context(), "tools/call",
 				`{"name":"progress","arguments":{"count":100,"gapMs":4000},"_meta":{"progressToken":"p",`+
 					`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)
@@ -212,7 +212,7 @@ func TestStreamsEndWithAReload(t *testing.T) {
 		d := &door{gatewaytest.StartAt(t, gatewaytest.Path, entry(firstEntry+", "+secondEntry)), srv}
 		ends := make(chan string, 2)
 		for name, key := range map[string]string{"ann": first, "bob": second} {
-			s := d.as(t, testkit.Modern, "Authorization", "Bearer "+key).MustListen(t.Context(), t)
+			s := d.As(t, testkit.Modern, "Authorization", "Bearer "+key).MustListen(t.Context(), t)
 			t.Cleanup(s.Close)
 			go func() {
 				for {
@@ -238,7 +238,7 @@ func TestStreamsOutlastTheStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, store, key := storedDoor(t, lasting...)
-		s := d.as(t, testkit.Modern, "Authorization", "Bearer "+key).MustListen(t.Context(), t)
+		s := d.As(t, testkit.Modern, "Authorization", "Bearer "+key).MustListen(t.Context(), t)
 		defer s.Close()
 		if got := s.MustNext(t).Method; got != protocol.NotifyListening {
 			t.Fatal(got)
@@ -258,7 +258,7 @@ func TestHeldStreamEndsWithItsCredentials(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		given := credentials["a key that is revoked"](t)
-		client := given.door.as(t, testkit.Legacy, "Authorization", "Bearer "+given.text)
+		client := given.door.As(t, testkit.Legacy, "Authorization", "Bearer "+given.text)
 		client.MustInitialize(t)
 		if err := given.door.server.Stop(); err != nil {
 			t.Fatal(err)
@@ -286,7 +286,7 @@ func TestReloadOfAccessDuringACall(t *testing.T) {
 					"servers: {farm: {url: '" + srv.URL() + "', " + access + " timeout: 1m}}\n"
 			}
 			d := &door{gatewaytest.StartAt(t, gatewaytest.Path, entry("access: [team],")), srv}
-			client := d.as(t, testkit.Modern, "Authorization", "Bearer "+key)
+			client := d.As(t, testkit.Modern, "Authorization", "Bearer "+key)
 			client.Header.Set("X-Forwarded-For", "192.0.2.1")
 			srv.Always(testkit.GetField, faults.Hang())
 			time.AfterFunc(time.Second, func() { gatewaytest.Reload(t, d.Gateway, entry(access)) })

@@ -28,7 +28,7 @@ func staff(issuer *testkit.Issuer, more ...string) string {
 // with returns a client with a token.
 func (d *door) with(tb testing.TB, token string) *testkit.Client {
 	tb.Helper()
-	return d.as(tb, testkit.Modern, "Authorization", "Bearer "+token)
+	return d.As(tb, testkit.Modern, "Authorization", "Bearer "+token)
 }
 
 // An invalid token is refused, with as much of the reason as is safe to tell.
@@ -138,7 +138,7 @@ func TestVerifiedSessions(t *testing.T) {
 		testkit.Virtual(t, forward, func(t *testing.T) {
 			issuer := testkit.NewIssuer(t)
 			d := openDoor(t, staff(issuer), "access: [staff]", forward)
-			c := d.as(t, testkit.Legacy, "Authorization", "Bearer "+issuer.Token(t, nil))
+			c := d.As(t, testkit.Legacy, "Authorization", "Bearer "+issuer.Token(t, nil))
 			if a := echoed(t, c); !wasCalled(a) {
 				t.Fatalf("got HTTP %d %s", a.Status, a.Body)
 			}

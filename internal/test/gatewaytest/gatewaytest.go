@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -80,6 +81,15 @@ func Command(tb testing.TB, program *child.Program, args ...string) []string {
 		tb.Fatal(err)
 	}
 	return []string{"command: " + string(line)}
+}
+
+// CommandFor is [Command] for a program of that era.
+func CommandFor(tb testing.TB, program *child.Program, era testkit.Era) []string {
+	tb.Helper()
+	if era == testkit.Modern {
+		return Command(tb, program, "modern")
+	}
+	return Command(tb, program)
 }
 
 // StartAt starts a gateway in memory, and returns its endpoint at path.
@@ -169,6 +179,17 @@ func (f *Front) Client(tb testing.TB, era testkit.Era) *testkit.Client {
 	c := testkit.NewClient(tb, f.URL, era)
 	if era == testkit.Legacy {
 		c.MustInitialize(tb)
+	}
+	return c
+}
+
+// As returns a client of the endpoint with these headers. In the legacy era it has no session yet.
+func (f *Front) As(tb testing.TB, era testkit.Era, header ...string) *testkit.Client {
+	tb.Helper()
+	c := testkit.NewClient(tb, f.URL, era)
+	c.Header = http.Header{}
+	for i := 0; i < len(header); i += 2 {
+		c.Header.Add(header[i], header[i+1])
 	}
 	return c
 }

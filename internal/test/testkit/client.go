@@ -170,6 +170,17 @@ func (c *Client) Request(ctx context.Context, method, params string) (*Answer, e
 	return c.Post(ctx, body, header)
 }
 
+// MustRequest sends a request with this id, which is JSON, and fails the test if there is no answer.
+func (c *Client) MustRequest(tb testing.TB, id, method, params string) *Answer {
+	tb.Helper()
+	body, header := c.message(id, method, params)
+	a, err := c.Post(tb.Context(), body, header)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return a
+}
+
 // Open sends a request as Request does and returns the answer's events one by one.
 func (c *Client) Open(ctx context.Context, method, params string) (*Stream, error) {
 	body, header := c.message(c.nextID(), method, params)
@@ -190,6 +201,14 @@ func (c *Client) Notify(ctx context.Context, method, params string) (*Answer, er
 // Respond answers a request of the server; id and result are JSON.
 func (c *Client) Respond(ctx context.Context, id json.RawMessage, result string) (*Answer, error) {
 	return c.Post(ctx, []byte(protocol.Answer(id, result)), nil)
+}
+
+// MustRespond is [Client.Respond] that fails the test unless the answer is taken.
+func (c *Client) MustRespond(tb testing.TB, id json.RawMessage, result string) {
+	tb.Helper()
+	if a, err := c.Respond(context.Background(), id, result); err != nil || a.Status != http.StatusAccepted {
+		tb.Fatalf("responding: got %+v, %v", a, err)
+	}
 }
 
 // Listen opens the GET stream of the legacy era; lastEventID may be empty.

@@ -21,6 +21,12 @@ const (
 	Progress    = "progress"     // takes count (3) and gapMs (0), and reports progress that often
 )
 
+// Arguments of GetField and OrderCreate.
+const (
+	FieldArgs = `{"field_id":"F-1"}`
+	OrderArgs = `{"reference":"A-17","amount":12.5}`
+)
+
 // A Tool is a tool that a test adds to a [Server].
 type Tool struct {
 	// Name is the name in tools/call.

@@ -1,4 +1,4 @@
-package gateway_test
+package bridge_test
 
 import (
 	"context"
@@ -152,7 +152,7 @@ func (a *announcer) lastFilter() string {
 	return a.filters[len(a.filters)-1]
 }
 
-func subscribe(tb testing.TB, client *testkit.Client, method, uri string) *testkit.Answer {
+func requestAbout(tb testing.TB, client *testkit.Client, method, uri string) *testkit.Answer {
 	tb.Helper()
 	a, err := client.Request(context.Background(), method, `{"uri":"`+uri+`"}`)
 	if err != nil || a.Message == nil {
@@ -167,7 +167,7 @@ func TestAnnouncementsOfModernServer(t *testing.T) {
 	server, url := startAnnouncer(t)
 	f := gatewaytest.Start(t, url, "timeout: 5s")
 	client := f.Client(t, testkit.Legacy)
-	if a := subscribe(t, client, "resources/subscribe", "file:///a"); a.Message.Error != nil {
+	if a := requestAbout(t, client, "resources/subscribe", "file:///a"); a.Message.Error != nil {
 		t.Fatalf("subscribing without a stream: got %s", a.Body)
 	}
 	stream, err := client.Listen(t.Context(), "")
@@ -183,7 +183,7 @@ func TestAnnouncementsOfModernServer(t *testing.T) {
 	if m := stream.MustNext(t); string(m.Raw) != `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` {
 		t.Errorf("got %s", m.Raw)
 	}
-	if a := subscribe(t, client, "resources/subscribe", "file:///b"); a.Message.Error != nil {
+	if a := requestAbout(t, client, "resources/subscribe", "file:///b"); a.Message.Error != nil {
 		t.Fatalf("got %s", a.Body)
 	}
 	if diff := cmp.Diff(fmt.Sprintf(all, `,"file:///b"`), server.lastFilter()); diff != "" {
@@ -194,11 +194,11 @@ func TestAnnouncementsOfModernServer(t *testing.T) {
 	if m := stream.MustNext(t); m.Method != "notifications/resources/updated" || string(m.Params) != `{"uri":"file:///b"}` {
 		t.Errorf("got %s", m.Raw)
 	}
-	if a := subscribe(t, client, "resources/subscribe", "file:///secret"); a.Message.Error == nil || a.Message.Error.Code != -32602 {
+	if a := requestAbout(t, client, "resources/subscribe", "file:///secret"); a.Message.Error == nil || a.Message.Error.Code != -32602 {
 		t.Errorf("a refused resource: got %s", a.Body)
 	}
 	for range 2 { // the second time has no effect
-		if a := subscribe(t, client, "resources/unsubscribe", "file:///a"); a.Message.Error != nil {
+		if a := requestAbout(t, client, "resources/unsubscribe", "file:///a"); a.Message.Error != nil {
 			t.Errorf("unsubscribing: got %s", a.Body)
 		}
 	}
@@ -246,12 +246,12 @@ func TestRefusedStreamsAndSubscriptions(t *testing.T) {
 		t.Errorf("a server without subscriptions/listen: got %+v, %v", a, err)
 	}
 	for _, uri := range []string{"", strings.Repeat("u", 5000)} {
-		if a := subscribe(t, client, "resources/subscribe", uri); a.Message.Error == nil || a.Message.Error.Code != -32602 {
+		if a := requestAbout(t, client, "resources/subscribe", uri); a.Message.Error == nil || a.Message.Error.Code != -32602 {
 			t.Errorf("%.10s: got %s", uri, a.Body)
 		}
 	}
 	for i := range 257 {
-		a := subscribe(t, client, "resources/subscribe", fmt.Sprintf("file:///%d", i))
+		a := requestAbout(t, client, "resources/subscribe", fmt.Sprintf("file:///%d", i))
 		if (a.Message.Error != nil) != (i == 256) {
 			t.Fatalf("subscription %d: got %s", i, a.Body)
 		}
@@ -351,7 +351,7 @@ func TestCallsOfModernServerThatEnd(t *testing.T) {
 		if got := srv.Cancellations(testkit.Progress); got != 0 {
 			t.Errorf("got %d cancelled calls", got)
 		}
-		if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
+		if a, err := client.Call(t.Context(), testkit.GetField, testkit.FieldArgs); err != nil || !a.Succeeded() {
 			t.Errorf("the next call: got %+v, %v", a, err)
 		}
 	})
@@ -403,7 +403,7 @@ func testLargeAnswersOfModernServer(t *testing.T, sizes ...int64) {
 				defer stream.Close()
 				id := stream.MustNext(t).ID
 				srv.Next(testkit.Ask, faults.Large(form, size, faults.Whole))
-				respond(t, client, id, `{"action":"accept","content":{}}`)
+				client.MustRespond(t, id, `{"action":"accept","content":{}}`)
 				m := stream.MustNext(t)
 				if int64(len(m.Result)) < size || string(m.ID) != "3" || !json.Valid(m.Raw) || strings.Contains(string(m.Raw), "resultType") {
 					t.Errorf("after a question: got %d bytes, %.100s ... %s", len(m.Raw), m.Raw, m.Raw[max(0, len(m.Raw)-100):])

@@ -1,4 +1,4 @@
-package gateway_test
+package bridge_test
 
 import (
 	"encoding/json"
@@ -160,7 +160,7 @@ func TestSessionsOfModernServer(t *testing.T) {
 	client.MustInitialize(t)
 	thief := testkit.NewClient(t, f.URL, testkit.Legacy)
 	thief.Session = client.Session
-	if a, err := thief.Call(t.Context(), testkit.GetField, readField); err != nil || a.Status != http.StatusNotFound {
+	if a, err := thief.Call(t.Context(), testkit.GetField, testkit.FieldArgs); err != nil || a.Status != http.StatusNotFound {
 		t.Errorf("another caller's session: got %+v, %v", a, err)
 	}
 	for _, r := range srv.Requests() {
@@ -171,13 +171,13 @@ func TestSessionsOfModernServer(t *testing.T) {
 	if a, err := client.Delete(t.Context()); err != nil || a.Status != http.StatusNoContent {
 		t.Errorf("delete: got %+v, %v", a, err)
 	}
-	if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || a.Status != http.StatusNotFound {
+	if a, err := client.Call(t.Context(), testkit.GetField, testkit.FieldArgs); err != nil || a.Status != http.StatusNotFound {
 		t.Errorf("a session that has ended: got %+v, %v", a, err)
 	}
 }
 
 // When the server is replaced by one of the other era and back, the client's session continues.
-func TestServerChangesItsEra(t *testing.T) {
+func TestModernServerChangesItsEra(t *testing.T) {
 	t.Parallel()
 	neu, alt := testkit.NewServer(t, testkit.WithEra(testkit.Modern)), testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
 	now := make(chan *testkit.Server, 1)
@@ -205,7 +205,7 @@ func TestServerChangesItsEra(t *testing.T) {
 	for i, srv := range []*testkit.Server{neu, alt, neu, alt} {
 		<-now
 		now <- srv
-		if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
+		if a, err := client.Call(t.Context(), testkit.GetField, testkit.FieldArgs); err != nil || !a.Succeeded() {
 			t.Fatalf("server %d: got HTTP %d %s, %v", i, a.Status, a.Body, err)
 		}
 	}
@@ -232,7 +232,7 @@ func TestBadInputToModernServer(t *testing.T) {
 		t.Errorf("a long introduction: got %+v, %v", a, err)
 	}
 	plain := testkit.NewClient(t, f.URL, testkit.Legacy)
-	if a, err := plain.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
+	if a, err := plain.Call(t.Context(), testkit.GetField, testkit.FieldArgs); err != nil || !a.Succeeded() {
 		t.Errorf("without a session: got %+v, %v", a, err)
 	}
 	if got := srv.Sessions(); got != 0 {
@@ -298,7 +298,7 @@ func TestRefusalsOfModernServer(t *testing.T) {
 	client := f.Client(t, testkit.Legacy)
 	srv.Next(testkit.GetField, faults.RPCStatus("missing capability", http.StatusBadRequest, -32021, "needs sampling",
 		`{"requiredCapabilities":{"sampling":{}}}`))
-	a, err := client.Call(t.Context(), testkit.GetField, readField)
+	a, err := client.Call(t.Context(), testkit.GetField, testkit.FieldArgs)
 	if err != nil || a.Status != http.StatusOK || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32021 ||
 		!strings.Contains(string(a.Message.Error.Data), `"requiredCapabilities":{"sampling":{}}`) {
 		t.Errorf("got HTTP %d %s, %v", a.Status, a.Body, err)
@@ -321,7 +321,7 @@ func TestReloadInFrontOfModernServer(t *testing.T) {
 		}
 		stream.Close()
 		gatewaytest.Reload(t, g, fmt.Sprintf(yaml, title+", again"))
-		if a, err := calls.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
+		if a, err := calls.Call(t.Context(), testkit.GetField, testkit.FieldArgs); err != nil || !a.Succeeded() {
 			t.Fatalf("got %+v, %v", a, err)
 		}
 	}
@@ -348,7 +348,7 @@ func TestServerOfBothErasIsUsedDirectly(t *testing.T) {
 				t.Errorf("got %d sessions of the bridge, want none", got)
 			}
 			client := f.Client(t, testkit.Legacy)
-			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() || srv.Sessions() != 1 {
+			if a, err := client.Call(t.Context(), testkit.GetField, testkit.FieldArgs); err != nil || !a.Succeeded() || srv.Sessions() != 1 {
 				t.Errorf("got %+v, %v", a, err)
 			}
 		})

@@ -1,4 +1,4 @@
-package gateway_test
+package bridge_test
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
-// bridged starts a gateway in front of a legacy server, and returns the server, the gateway and a modern client.
-func bridged(t *testing.T, entry ...string) (*testkit.Server, *gatewaytest.Front, *testkit.Client) {
+// startBridged starts a gateway in front of a legacy server, and returns the server, the gateway and a modern client.
+func startBridged(t *testing.T, entry ...string) (*testkit.Server, *gatewaytest.Front, *testkit.Client) {
 	t.Helper()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
 	f := gatewaytest.Start(t, srv.URL(), entry...)
@@ -49,8 +49,8 @@ func asked(t *testing.T, a *testkit.Answer) inputRequired {
 	return q
 }
 
-// answers returns the params of the call that answers a question.
-func answers(tool string, q inputRequired, answer string) string {
+// answersTo returns the params of the call that answers a question.
+func answersTo(tool string, q inputRequired, answer string) string {
 	responses := map[string]json.RawMessage{}
 	for key := range q.InputRequests {
 		responses[key] = json.RawMessage(answer)
@@ -72,7 +72,7 @@ func TestBridgedQuestion(t *testing.T) {
 	for name, begin := range map[string]func(t *testing.T) (front *gatewaytest.Front, calls func() int){
 		"url": func(t *testing.T) (*gatewaytest.Front, func() int) {
 			t.Helper()
-			srv, f, _ := bridged(t, "timeout: 5s")
+			srv, f, _ := startBridged(t, "timeout: 5s")
 			return f, func() int { return srv.Executions(testkit.Ask) }
 		},
 		"program": func(t *testing.T) (*gatewaytest.Front, func() int) {
@@ -84,15 +84,15 @@ func TestBridgedQuestion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, calls := begin(t)
-			client := modernClient(t, f, "a") // the program's only client
+			client := f.As(t, testkit.Modern, "Authorization", "Bearer a") // the program's only client
 			for i, answer := range []string{ada, `{"action":"decline"}`, `{"action":"cancel"}`} {
-				q := asked(t, post(t, client, `"q"`, "tools/call", `{"name":"ask","arguments":{}}`))
+				q := asked(t, client.MustRequest(t, `"q"`, "tools/call", `{"name":"ask","arguments":{}}`))
 				for _, request := range q.InputRequests {
 					if request.Method != "elicitation/create" || !strings.Contains(string(request.Params), "What is your name?") {
 						t.Errorf("got question %+v", request)
 					}
 				}
-				a := post(t, client, `"r"`, "tools/call", answers(testkit.Ask, q, answer))
+				a := client.MustRequest(t, `"r"`, "tools/call", answersTo(testkit.Ask, q, answer))
 				if result, err := a.ToolResult(); err != nil || result.Text() != answer || result.ResultType != "complete" {
 					t.Errorf("got %s, want the answer %s", a.Body, answer)
 				}
@@ -107,11 +107,11 @@ func TestBridgedQuestion(t *testing.T) {
 // A requestState is only valid for its caller, gateway and tool, and only once.
 func TestBridgedStates(t *testing.T) {
 	t.Parallel()
-	_, f, client := bridged(t, "timeout: 5s", "forward: [Authorization]")
+	_, f, client := startBridged(t, "timeout: 5s", "forward: [Authorization]")
 	client.Header = http.Header{"Authorization": {"Bearer a"}}
 	other := f.Client(t, testkit.Modern)
 	other.Header = http.Header{"Authorization": {"Bearer b"}}
-	_, g, elsewhere := bridged(t, "timeout: 5s")
+	_, g, elsewhere := startBridged(t, "timeout: 5s")
 	_ = g
 	invalid := func(what string, a *testkit.Answer) {
 		t.Helper()
@@ -121,33 +121,33 @@ func TestBridgedStates(t *testing.T) {
 	}
 	ask := func() inputRequired {
 		t.Helper()
-		return asked(t, post(t, client, "1", "tools/call", `{"name":"ask","arguments":{}}`))
+		return asked(t, client.MustRequest(t, "1", "tools/call", `{"name":"ask","arguments":{}}`))
 	}
 	q := ask()
-	invalid("another caller", post(t, other, "2", "tools/call", answers(testkit.Ask, q, ada)))
-	invalid("another gateway", post(t, elsewhere, "2", "tools/call", answers(testkit.Ask, q, ada)))
-	invalid("another tool", post(t, client, "2", "tools/call", answers(testkit.Progress, q, ada)))
+	invalid("another caller", other.MustRequest(t, "2", "tools/call", answersTo(testkit.Ask, q, ada)))
+	invalid("another gateway", elsewhere.MustRequest(t, "2", "tools/call", answersTo(testkit.Ask, q, ada)))
+	invalid("another tool", client.MustRequest(t, "2", "tools/call", answersTo(testkit.Progress, q, ada)))
 	forged := q
 	forged.RequestState = "AAAA" + q.RequestState[4:]
-	invalid("forged", post(t, client, "2", "tools/call", answers(testkit.Ask, forged, ada)))
+	invalid("forged", client.MustRequest(t, "2", "tools/call", answersTo(testkit.Ask, forged, ada)))
 	forged.RequestState = "tampered"
-	invalid("invented", post(t, client, "2", "tools/call", answers(testkit.Ask, forged, ada)))
-	if a := post(t, client, "3", "tools/call", answers(testkit.Ask, q, ada)); !a.Succeeded() {
+	invalid("invented", client.MustRequest(t, "2", "tools/call", answersTo(testkit.Ask, forged, ada)))
+	if a := client.MustRequest(t, "3", "tools/call", answersTo(testkit.Ask, q, ada)); !a.Succeeded() {
 		t.Errorf("the right state: got %s", a.Body)
 	}
-	invalid("used twice", post(t, client, "4", "tools/call", answers(testkit.Ask, q, ada)))
+	invalid("used twice", client.MustRequest(t, "4", "tools/call", answersTo(testkit.Ask, q, ada)))
 }
 
 // A client that repeats the call without an answer is asked again.
 func TestBridgedQuestionWithoutAnswer(t *testing.T) {
 	t.Parallel()
-	srv, _, client := bridged(t, "timeout: 5s")
-	q := asked(t, post(t, client, "1", "tools/call", `{"name":"ask","arguments":{}}`))
-	again := asked(t, post(t, client, "2", "tools/call", fmt.Sprintf(`{"name":"ask","arguments":{},"requestState":%q}`, q.RequestState)))
+	srv, _, client := startBridged(t, "timeout: 5s")
+	q := asked(t, client.MustRequest(t, "1", "tools/call", `{"name":"ask","arguments":{}}`))
+	again := asked(t, client.MustRequest(t, "2", "tools/call", fmt.Sprintf(`{"name":"ask","arguments":{},"requestState":%q}`, q.RequestState)))
 	if diff := cmp.Diff(q.InputRequests, again.InputRequests); diff != "" {
 		t.Errorf("(-first +second):\n%s", diff)
 	}
-	if a := post(t, client, "3", "tools/call", answers(testkit.Ask, again, ada)); !a.Succeeded() || srv.Executions(testkit.Ask) != 1 {
+	if a := client.MustRequest(t, "3", "tools/call", answersTo(testkit.Ask, again, ada)); !a.Succeeded() || srv.Executions(testkit.Ask) != 1 {
 		t.Errorf("got %d executions: %s", srv.Executions(testkit.Ask), a.Body)
 	}
 }
@@ -155,9 +155,9 @@ func TestBridgedQuestionWithoutAnswer(t *testing.T) {
 // If the client has not declared elicitation, the server's question is refused.
 func TestBridgedQuestionNobodyCanAnswer(t *testing.T) {
 	t.Parallel()
-	_, _, client := bridged(t, "timeout: 5s")
+	_, _, client := startBridged(t, "timeout: 5s")
 	client.Capabilities = `{}`
-	a := post(t, client, "1", "tools/call", `{"name":"ask","arguments":{}}`)
+	a := client.MustRequest(t, "1", "tools/call", `{"name":"ask","arguments":{}}`)
 	if result, err := a.ToolResult(); err != nil || result.ResultType != "complete" {
 		t.Errorf("got %s", a.Body)
 	}
@@ -166,8 +166,8 @@ func TestBridgedQuestionNobodyCanAnswer(t *testing.T) {
 // The initialize result of a legacy server becomes the result of server/discover.
 func TestBridgedDiscover(t *testing.T) {
 	t.Parallel()
-	_, _, client := bridged(t)
-	a := post(t, client, `"d"`, "server/discover", `{}`)
+	_, _, client := startBridged(t)
+	a := client.MustRequest(t, `"d"`, "server/discover", `{}`)
 	const want = `{"jsonrpc":"2.0","id":"d","result":{"resultType":"complete","supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26"],` +
 		`"capabilities":{"tools":{"listChanged":true}},"instructions":"A server that fails on request.","ttlMs":0,"cacheScope":"private",` +
 		`"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"testkit","version":"1.0.0"}}}}`
@@ -192,7 +192,7 @@ func TestBridgedResults(t *testing.T) {
 				{"tools/list", `{}`, `,"resultType":"complete"}`}, // with ttlMs and cacheScope
 				{"x/invented", `{}`, `,"resultType":"complete"}`},
 			} {
-				was, is := post(t, direct, `"é"`, tt.method, tt.params), post(t, client, `"é"`, tt.method, tt.params)
+				was, is := direct.MustRequest(t, `"é"`, tt.method, tt.params), client.MustRequest(t, `"é"`, tt.method, tt.params)
 				want := strings.TrimSuffix(string(was.Message.Result), "}") + tt.added
 				got := string(is.Message.Result)
 				if tt.method == "x/invented" { // its result echoes the request
@@ -214,11 +214,11 @@ func TestBridgedResults(t *testing.T) {
 // The gateway refuses methods without a counterpart in the legacy era, without asking the server.
 func TestBridgedMethodsWithoutCounterpart(t *testing.T) {
 	t.Parallel()
-	srv, _, client := bridged(t)
-	post(t, client, "1", "tools/list", `{}`)
+	srv, _, client := startBridged(t)
+	client.MustRequest(t, "1", "tools/list", `{}`)
 	for _, method := range []string{"initialize", "ping", "logging/setLevel", "resources/subscribe", "tasks/get"} {
 		before := srv.Messages(method)
-		a := post(t, client, "1", method, `{}`)
+		a := client.MustRequest(t, "1", method, `{}`)
 		if e := gatewaytest.Record(t, a); e.Kind != recourse.KindUnknownMethod || e.Origin != recourse.OriginGateway || a.Message.Error.Code != -32601 {
 			t.Errorf("%s: got %s", method, a.Body)
 		}
@@ -234,7 +234,7 @@ func TestBridgedMethodsWithoutCounterpart(t *testing.T) {
 // Progress reaches only the call that it belongs to, although all clients use the same token.
 func TestBridgedProgress(t *testing.T) {
 	t.Parallel()
-	_, f, _ := bridged(t, "timeout: 10s")
+	_, f, _ := startBridged(t, "timeout: 10s")
 	var calls sync.WaitGroup
 	for i := range 8 {
 		client := f.Client(t, testkit.Modern)
@@ -290,8 +290,8 @@ func TestBridgedCancellation(t *testing.T) {
 // repeated.
 func TestBridgedLostSession(t *testing.T) {
 	t.Parallel()
-	srv, f, client := bridged(t, "timeout: 10s")
-	if a := post(t, client, "1", "tools/call", `{"name":"get_field","arguments":{"field_id":"F-1"}}`); !a.Succeeded() {
+	srv, f, client := startBridged(t, "timeout: 10s")
+	if a := client.MustRequest(t, "1", "tools/call", `{"name":"get_field","arguments":{"field_id":"F-1"}}`); !a.Succeeded() {
 		t.Fatalf("got %s", a.Body)
 	}
 	srv.ForgetSessions()
@@ -321,16 +321,16 @@ func TestBridgedLostSession(t *testing.T) {
 func TestBridgedQuestionWithoutParams(t *testing.T) {
 	t.Parallel()
 	f := gatewaytest.StartProgram(t, child.NewProgram(t), "share: client")
-	client := modernClient(t, f, "a")
+	client := f.As(t, testkit.Modern, "Authorization", "Bearer a")
 	client.Capabilities = `{"roots":{}}`
-	q := asked(t, post(t, client, "1", "tools/call", `{"name":"question","arguments":{"text":"roots/list"}}`))
+	q := asked(t, client.MustRequest(t, "1", "tools/call", `{"name":"question","arguments":{"text":"roots/list"}}`))
 	for _, request := range q.InputRequests {
 		if request.Method != "roots/list" || string(request.Params) != "{}" {
 			t.Errorf("got question %s %s", request.Method, request.Params)
 		}
 	}
 	const roots = `{"roots":[{"uri":"file:///fields"}]}`
-	a := post(t, client, "2", "tools/call", strings.Replace(answers("question", q, roots), `"arguments":{}`, `"arguments":{"text":"roots/list"}`, 1))
+	a := client.MustRequest(t, "2", "tools/call", strings.Replace(answersTo("question", q, roots), `"arguments":{}`, `"arguments":{"text":"roots/list"}`, 1))
 	if result, err := a.ToolResult(); err != nil || result.Text() != roots {
 		t.Errorf("got %s, %v", a.Body, err)
 	}
@@ -339,7 +339,7 @@ func TestBridgedQuestionWithoutParams(t *testing.T) {
 // A refusal of the client's own credentials reaches the client with its challenge, across eras too.
 func TestBridgedCredentials(t *testing.T) {
 	t.Parallel()
-	srv, _, client := bridged(t, "forward: [Authorization]")
+	srv, _, client := startBridged(t, "forward: [Authorization]")
 	client.Header = http.Header{"Authorization": {"Bearer stale"}}
 	for _, refused := range []string{testkit.EveryMessage, "initialize", testkit.GetField} {
 		srv.Always(refused, faults.Unauthorized())
@@ -361,14 +361,14 @@ func TestBridgedReload(t *testing.T) {
 	entry := "servers: {farm: {url: '" + srv.URL() + "', title: '%s', mode: %s}}\n"
 	g, _ := gatewaytest.New(t, fmt.Sprintf(entry, "Farm", "enforce"))
 	client := testkit.NewClient(t, testkit.Serve(t, g)+"/farm/mcp", testkit.Modern)
-	q := asked(t, post(t, client, "1", "tools/call", `{"name":"ask","arguments":{}}`))
+	q := asked(t, client.MustRequest(t, "1", "tools/call", `{"name":"ask","arguments":{}}`))
 	gatewaytest.Reload(t, g, fmt.Sprintf(entry, "Barn", "enforce"))
 	testkit.Eventually(t, "the call is cancelled", func() bool { return srv.Messages("notifications/cancelled") == 1 })
-	if e := gatewaytest.Record(t, post(t, client, "2", "tools/call", answers(testkit.Ask, q, ada))); e.Kind != recourse.KindInvalidState {
+	if e := gatewaytest.Record(t, client.MustRequest(t, "2", "tools/call", answersTo(testkit.Ask, q, ada))); e.Kind != recourse.KindInvalidState {
 		t.Errorf("got %v", e)
 	}
 	gatewaytest.Reload(t, g, fmt.Sprintf(entry, "Barn", "observe"))
-	if a := post(t, client, "3", "tools/list", `{}`); a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32022 {
+	if a := client.MustRequest(t, "3", "tools/list", `{}`); a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32022 {
 		t.Errorf("with mode observe: got %s", a.Body)
 	}
 }

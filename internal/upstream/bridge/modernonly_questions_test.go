@@ -1,4 +1,4 @@
-package gateway_test
+package bridge_test
 
 import (
 	"context"
@@ -123,13 +123,6 @@ func openCall(tb testing.TB, client *testkit.Client) *testkit.Stream {
 	return stream
 }
 
-func respond(tb testing.TB, client *testkit.Client, id json.RawMessage, result string) {
-	tb.Helper()
-	if a, err := client.Respond(context.Background(), id, result); err != nil || a.Status != http.StatusAccepted {
-		tb.Fatalf("responding: got %+v, %v", a, err)
-	}
-}
-
 // The questions of a modern server reach the client as requests on the stream of its call, round by round, and the
 // client's answers reach the server.
 func TestQuestionsOfModernServer(t *testing.T) {
@@ -150,13 +143,13 @@ func TestQuestionsOfModernServer(t *testing.T) {
 				ids[string(m.ID)] = true
 				return m.ID
 			}
-			respond(t, client, question("elicitation/create", `{"mode":"form","message":"Who?","requestedSchema":{"type":"object"}}`),
+			client.MustRespond(t, question("elicitation/create", `{"mode":"form","message":"Who?","requestedSchema":{"type":"object"}}`),
 				`{"action":"accept","content":{"name":"Ada"}}`)
-			respond(t, client, question("roots/list", ""), `{"roots":[]}`)
+			client.MustRespond(t, question("roots/list", ""), `{"roots":[]}`)
 			sample := question("sampling/createMessage", `{"messages":[],"maxTokens":5}`)
 			elicit := question("elicitation/create", `{"message":"Who?"}`)
-			respond(t, client, elicit, `{"action":"decline"}`)
-			respond(t, client, sample, `{"role":"assistant","content":{"type":"text","text":"x"},"model":"m"}`)
+			client.MustRespond(t, elicit, `{"action":"decline"}`)
+			client.MustRespond(t, sample, `{"role":"assistant","content":{"type":"text","text":"x"},"model":"m"}`)
 			if m := stream.MustNext(t); string(m.Result) != `{"content":[{"type":"text","text":"fine"}]}` {
 				t.Errorf("got answer %s", m.Raw)
 			}
@@ -285,12 +278,12 @@ func TestUnansweredQuestions(t *testing.T) {
 		if !strings.Contains(string(m.Raw), `"kind":"timeout"`) || !strings.Contains(string(m.Raw), `"effect":"unknown"`) {
 			t.Errorf("got %s", m.Raw)
 		}
-		respond(t, client, id, `{"action":"accept"}`) // too late
+		client.MustRespond(t, id, `{"action":"accept"}`) // too late
 		if server.requests() != 1 {
 			t.Error("the late answer reached the server")
 		}
 		again := openCall(t, client)
-		respond(t, client, again.MustNext(t).ID, `{"action":"accept"}`)
+		client.MustRespond(t, again.MustNext(t).ID, `{"action":"accept"}`)
 		if m := again.MustNext(t); m.Result == nil {
 			t.Errorf("the next call: got %s", m.Raw)
 		}
@@ -385,7 +378,7 @@ func TestInvalidQuestions(t *testing.T) {
 				}
 				return
 			}
-			respond(t, client, m.ID, `{"roots":[]}`)
+			client.MustRespond(t, m.ID, `{"roots":[]}`)
 		}
 	})
 	t.Run("a state alone", func(t *testing.T) {
@@ -425,12 +418,12 @@ func TestFailuresAfterQuestions(t *testing.T) {
 			defer stream.Close()
 			id := stream.MustNext(t).ID
 			srv.Always(testkit.Ask, test.fault)
-			respond(t, client, id, `{"action":"accept","content":{}}`)
+			client.MustRespond(t, id, `{"action":"accept","content":{}}`)
 			if m := stream.MustNext(t); !strings.Contains(string(m.Raw), `"kind":"`+test.kind+`"`) || string(m.ID) != "2" {
 				t.Errorf("got %s", m.Raw)
 			}
 			srv.Behave()
-			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !a.Succeeded() {
+			if a, err := client.Call(t.Context(), testkit.GetField, testkit.FieldArgs); err != nil || !a.Succeeded() {
 				t.Errorf("the next call: got %+v, %v", a, err)
 			}
 		})
