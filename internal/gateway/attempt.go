@@ -2,22 +2,22 @@ package gateway
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
+	"github.com/recoursehq/recourse/internal/upstream"
 )
 
 // An attempt is one request to the server, on its way through the stages that repeat has made for each.
 type attempt struct {
 	of      *call
 	ctx     context.Context
-	renewed bool  // the session was renewed for it
-	half    *half // of a call that may be hedged; nil: it is the only attempt at the time
+	half    *half             // of a call that may be hedged; nil: it is the only attempt at the time
+	request *upstream.Request // prepare and spread
+	report  observe.Attempt   // spread and send
 
-	report     observe.Attempt
 	id         wire.ID // the request's id at the server; nil: the client's own
 	session    string  // its id at the server
 	generation int     // of the client's session
@@ -32,15 +32,13 @@ func (c *call) attempt() *attempt {
 // isSpare reports whether it is the second one of two: it waits for nothing.
 func (a *attempt) isSpare() bool { return a.half != nil && a.half.spare }
 
-// begin counts an attempt that is sent now, in a session whose id at the server is in the header.
-func (a *attempt) begin(header http.Header) {
+// begin counts an attempt that is sent now.
+func (a *attempt) begin() {
 	o := &a.of.out
 	o.counted++
 	o.Sent++
 	a.report.Wait, a.report.Began = o.wait, time.Now()
 	o.wait = 0
-	a.generation = a.of.session.SetHeader(header)
-	a.session = header.Get(wire.HeaderSession)
 }
 
 // note tells observers how an attempt has ended: in e, or without a failure.

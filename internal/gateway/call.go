@@ -117,6 +117,7 @@ type rule struct {
 	listed  toolcall.Listed // what the list says about the tool
 
 	wait        time.Duration // for which the tool itself waits for work that takes long
+	patient     bool          // the client is told of progress meanwhile: patience
 	reports     bool          // the server reports the progress of that
 	told        int           // how often the gateway has done so instead
 	unconfirmed bool          // the list is not the server's present one, which it does not give
@@ -132,16 +133,24 @@ type (
 	try  = func(a *attempt) end // the rest of the steps
 )
 
-// The stages of a call: those around it, those that let it in, and those that carry it out. once belongs
-// after throttle. The last one is repeat, which takes each attempt through the steps.
+// The stages of a call: those around it, those that let it in, and those of its endpoint, which carry it out. once
+// belongs after throttle. The last one is repeat, which takes each attempt through the steps.
 var (
 	around   = []stage{finish, translate}
 	entrance = []stage{admit, authenticate, receive, trace, findSession}
-	work     = []stage{connect, route, authorize, validate, connected, throttle}
-	stages   = slices.Concat(around, entrance, work)
-	nested   = slices.Concat(around, work) // for a call that another endpoint has let in
-	steps    = []step{hedge, queue, holdBack, send}
+	stages   = slices.Concat(around, entrance, []stage{carryOut})
+	nested   = slices.Concat(around, []stage{carryOut}) // for a call that another endpoint has let in
+
+	work  = []stage{connect, route, patience, authorize, validate, connected, enter, throttle, holdOpen}
+	steps = []step{hedge, queue, holdBack, prepare, spread, send}
+
+	// What an observing endpoint does not do is not among these.
+	observed      = []stage{connect, route, authorize, validate, connected, throttle}
+	observedSteps = []step{holdBack, prepare, send}
 )
+
+// carryOut takes a call through the stages of its endpoint.
+func carryOut(c *call, _ next) *failure { return c.on.work(c) }
 
 // pipeline returns those stages, with repeat and those steps at the end.
 func pipeline(stages []stage, steps []step) next {
@@ -171,7 +180,6 @@ func (g *Gateway) newCall() *call {
 		c = emptyCall()
 	}
 	c.g, c.table = g, g.table.Load()
-	c.reply.manner = enforcing{}
 	c.out.Began = time.Now()
 	return c
 }
@@ -290,7 +298,7 @@ func (c *call) hold(on *endpoint) bool {
 		return false
 	}
 	c.on, c.to, c.held = on, on.target, true
-	c.reply.manner = on.manner
+	c.reply.passes = on.passes
 	return true
 }
 

@@ -35,11 +35,9 @@ func (c *call) routeDelivery() {
 	c.within(most, most)
 }
 
-// deliver sends a message that has no answer of its own. It is sent again only if its session was renewed, or
-// to open a stream that is held open meanwhile.
+// deliver sends a message that has no answer of its own. It is sent again only if its session was renewed.
 func deliver(c *call, try try) *failure {
-	method := c.req.method
-	ends := method == http.MethodDelete && c.session != nil
+	ends := c.req.method == http.MethodDelete && c.session != nil
 	if ends {
 		if where, _, _ := c.session.At(); where != c.to.backend.Place { // nobody else knows it
 			c.removeSession()
@@ -47,9 +45,8 @@ func deliver(c *call, try try) *failure {
 			return nil
 		}
 	}
-	renewed := false
-	for wait := holdFirst; ; {
-		last := c.tryToDeliver(try, renewed)
+	for {
+		last := c.tryToDeliver(try)
 		switch {
 		case last.why == answered && ends && last.status < http.StatusMultipleChoices:
 			c.removeSession()
@@ -60,34 +57,25 @@ func deliver(c *call, try try) *failure {
 			c.removeSession()
 			c.reply.empty()
 			return nil
-		case last.why == sessionLost && !renewed:
+		case last.why == sessionLost && !c.out.renewed:
 			err := c.renewSession(c.ctx, last.generation)
-			if renewed = err == nil; renewed {
+			if c.out.renewed = err == nil; c.out.renewed {
 				continue
 			}
 			last.e = recourse.From(err)
 		}
-		switch {
-		case method == http.MethodGet && c.holdStream(&last, wait):
-			wait = min(2*wait, holdMost)
-		case c.reply.started:
-			return nil
-		default:
-			f := refuse(statusOf(method, last.e), last.e)
-			f.last = last
-			return f
-		}
+		f := refuse(statusOf(c.req.method, last.e), last.e)
+		f.last = last
+		return f
 	}
 }
 
 // tryToDeliver sends the message, in a session that its server knows.
-func (c *call) tryToDeliver(try try, renewed bool) end {
+func (c *call) tryToDeliver(try try) end {
 	if e := c.moveSession(); e != nil {
 		return again(e)
 	}
-	a := c.attempt()
-	a.renewed = renewed
-	return try(a)
+	return try(c.attempt())
 }
 
 func (c *call) removeSession() {
@@ -241,22 +229,37 @@ const (
 	holdMost  = 30 * time.Second
 )
 
-// holdStream gives the client its stream although the server is down, and waits for about wait. An error
-// status would end the whole session of a client that uses the Go SDK, even though calls can be answered. It
-// reports false if another attempt is useless: the server does not offer a stream, or the client or the
-// gateway has ended it.
-func (c *call) holdStream(last *end, wait time.Duration) bool {
-	e, status := last.e, last.e.Upstream.Status
-	away := status >= http.StatusInternalServerError || status == http.StatusTooManyRequests ||
-		status == 0 && (e.Kind == recourse.KindUnreachable || e.Kind == recourse.KindTimeout)
-	if !away || !c.reply.manner.holds() || c.left() {
-		return false
+// holdOpen gives a client its stream although the server is down, and opens it there later on. An error status would end
+// the whole session of a client that uses the Go SDK, even though calls can be answered.
+func holdOpen(c *call, next next) *failure {
+	f := next(c)
+	if c.req.method != http.MethodGet {
+		return f
 	}
-	if !c.reply.started {
-		c.detach()
-		c.reply.beginEvents()
-		c.reply.w.Flush()
-		c.survive(c.settle(last, e), "the server cannot be reached: the stream is held open")
+	for wait := holdFirst; f != nil && f.last.e != nil; wait = min(2*wait, holdMost) {
+		if c.left() || !f.last.isAway() {
+			if c.reply.started {
+				return nil
+			}
+			return f
+		}
+		if !c.reply.started {
+			c.detach()
+			c.reply.beginEvents()
+			c.reply.w.Flush()
+			c.survive(c.settle(&f.last, f.e), "the server cannot be reached: the stream is held open")
+		}
+		if !pause.For(c.ctx, wait+rand.N(wait)/2) { // the client or the gateway has ended it
+			return nil
+		}
+		f = next(c)
 	}
-	return pause.For(c.ctx, wait+rand.N(wait)/2)
+	return f
+}
+
+// isAway reports whether another attempt to open a stream is of use: the server does not say that it offers none.
+func (t *end) isAway() bool {
+	status := t.e.Upstream.Status
+	return status >= http.StatusInternalServerError || status == http.StatusTooManyRequests ||
+		status == 0 && (t.e.Kind == recourse.KindUnreachable || t.e.Kind == recourse.KindTimeout)
 }

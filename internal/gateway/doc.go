@@ -20,17 +20,22 @@
 //	findSession            the session of a legacy client                   -> session
 //	connect                the caller's account at the server's provider    -> account
 //	route                  which tool, how long, what it does to the world  -> rule
+//	patience               is the client told that a long call goes on      -> rule
 //	authorize              may the caller do that
 //	validate               do the arguments fit the tool's inputSchema
 //	connected              is there such an account
+//	enter                  waits while the caller has too many under way
 //	throttle               is it within the limits
 //	                       (once has its place here)
+//	holdOpen               opens a stream for a server that is down
 //	repeat                 sends it again where that is safe                -> out
 //	  |  ^
 //	  v  |                 an [attempt], which returns its [end]
 //	hedge                  makes a second one if the answer to a read is late
 //	queue                  waits while too many calls are under way
 //	holdBack               refuses while the breaker is open
+//	prepare                what is sent
+//	spread                 tells the server where it is in the trace
 //	send                   the message to the server, and its answer to the client
 //	  |  ^
 //	  v  |  answer         JSON or events: passed on, or found to be a failure (judge)
@@ -43,9 +48,12 @@
 // What is true of every call of a tool, whoever carries it out, is in internal/call/toolcall; what is true of
 // every way in is in internal/call/door. Package mcptool uses both as well.
 //
-// A stage is in the file of its name. What differs for messages without an answer of their own is in deliver.go.
+// A stage is in the file of its name, or beside one that it belongs to. What differs for messages without an answer of
+// their own is in deliver.go, with holdOpen. An observing endpoint has a list of stages of its own: those that act are not
+// in it.
+//
 // [inbound] reads the server's answer and knows what may be wrong with it, and [reply] alone has the client's
-// writer. What happens between the two is up to the endpoint's [manner]: enforcing.go, with what does not fit the
+// writer. What happens between the two is up to the endpoint's [mode]: enforcing.go, with what does not fit the
 // decision window in large.go, or observing.go.
 //
 // What needs nothing of the call is in a package of its own: access says who may call, limits how much, account

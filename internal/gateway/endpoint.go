@@ -33,7 +33,10 @@ type endpoint struct {
 	target *target
 
 	contract  *contract.Contract
-	manner    mode
+	mode      mode
+	passes    func(header string) bool // the mode's
+	work      next                     // the stages that carry a call out
+	checks    bool                     // headers that mirror arguments are compared with them, and states are bound to their callers
 	redact    redact.Mode
 	secrets   func() []string // from the entry: headers, URL, command, environment
 	forward   []string        // canonical names of the client's headers that are forwarded
@@ -49,7 +52,7 @@ type endpoint struct {
 // newEndpoint returns an entry's endpoint in t. old is the endpoint of that name from before the reload, or
 // nil, and is returned itself if nothing has changed.
 func newEndpoint(g *Gateway, t *table, entry *config.Server, old *endpoint) (*endpoint, error) {
-	on := &endpoint{entry: entry, g: g, manner: enforcing{}}
+	on := &endpoint{entry: entry, g: g}
 	to, err := on.begin(t, old)
 	if err != nil {
 		return nil, err
@@ -69,13 +72,21 @@ func newEndpoint(g *Gateway, t *table, entry *config.Server, old *endpoint) (*en
 	}
 	on.target, on.limits = to, limits.New(entry)
 	if entry.Mode == config.ModeObserve {
-		if on.manner = (observing{}); entry.API == nil { // which speaks one era only
+		on.take(observing{}, observed, observedSteps)
+		if entry.API == nil { // which speaks one era only
 			to.up = to.backend.Direct
 		}
 		return on, nil
 	}
+	on.take(enforcing{}, work, steps)
+	on.checks = true
 	on.ask()
 	return on, nil
+}
+
+// take has calls take the stages of a mode.
+func (on *endpoint) take(mode mode, work []stage, steps []step) {
+	on.mode, on.passes, on.work = mode, mode.passes, pipeline(work, steps)
 }
 
 // beside returns the secrets that stand beside the place for the user, as in `Bearer SECRET-{user_id}`.

@@ -41,10 +41,6 @@ func (enforcing) passes(name string) bool {
 		strings.HasPrefix(name, "Mcp-") && name != wire.HeaderSession // what the protocol may add
 }
 
-func (enforcing) holds() bool { return true }
-
-func (enforcing) acts() bool { return true }
-
 func (m enforcing) answer(c *call) end {
 	switch {
 	case !c.req.asks():
@@ -102,7 +98,7 @@ func (m enforcing) pass(c *call) end {
 
 // nextPart reads the next message, or piece of one.
 func (c *call) nextPart() bool {
-	if !c.isPatient() {
+	if !c.rule.patient {
 		return c.in.next()
 	}
 	var ok bool

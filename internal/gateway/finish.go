@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
@@ -18,6 +19,7 @@ type outcome struct {
 	counted int           // attempts that the server may have acted on
 	doubt   bool          // one of them, which failed, may have changed something
 	wait    time.Duration // before the next attempt
+	renewed bool          // the session was renewed for a message without an answer of its own
 	key     string        // the key by which an HTTP API's provider recognises repetitions
 
 	allowance limits.Allowance // what the call takes of the limits
@@ -115,7 +117,7 @@ func (c *call) outcome() *observe.Outcome {
 	}
 	if c.on != nil {
 		o.Server, o.Contract = c.on.entry.Name, c.on.contract.Name
-		o.Observed = !c.on.manner.acts()
+		o.Observed = c.on.entry.Mode == config.ModeObserve
 	} else {
 		o.Request.Path = c.req.from.URL.Path
 	}

@@ -36,12 +36,12 @@ type half struct {
 // answered first goes on, and the other one is given up.
 func hedge(a *attempt, try try) end {
 	c := a.of
-	if c.to.entry.Hedge == nil || !c.req.isCall() || c.rule.nature != retry.Reads || !c.on.manner.acts() {
+	if c.to.entry.Hedge == nil || !c.req.isCall() || c.rule.nature != retry.Reads {
 		return try(a)
 	}
 	one := &attempt{of: c, ctx: c.ctx} // it may outlive the call
 	one.start(try, false)
-	if !c.isPatient() {
+	if !c.rule.patient {
 		return c.race(one, try).finish(true)
 	}
 	winner := one

@@ -25,7 +25,7 @@ func holdBack(a *attempt, try try) end {
 	pass, refusal := b.Admit(time.Now(), c.rule.lane(&c.req))
 	if refusal != nil {
 		e := c.to.heldBack(refusal)
-		if c.reply.manner.object(c, e) != nil {
+		if c.on.mode.object(c, e) != nil {
 			return notSent(e) // not object's failure: repeat may still act on it
 		}
 		return try(a)

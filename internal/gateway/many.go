@@ -46,7 +46,7 @@ type manyServers struct {
 // already. old is as in [newEndpoint].
 func newManyEndpoint(g *Gateway, t *table, e *config.Endpoint, old *endpoint) (*endpoint, error) {
 	entry := e.Entry()
-	on := &endpoint{entry: entry, g: g, manner: relaying{}, redact: redact.Off, secrets: func() []string { return nil }}
+	on := &endpoint{entry: entry, g: g, redact: redact.Off, secrets: func() []string { return nil }}
 	to, err := on.begin(t, old)
 	if err != nil {
 		return nil, err
@@ -56,6 +56,7 @@ func newManyEndpoint(g *Gateway, t *table, e *config.Endpoint, old *endpoint) (*
 		slices.Equal(old.many.options.Servers, on.many.options.Servers) {
 		return old, nil
 	}
+	on.take(relaying{}, work, steps)
 	on.ask()
 	var before *target
 	if old != nil && old.many != nil {
@@ -368,7 +369,7 @@ func (m *memberConn) offeredName(tool string) (name string, ok bool) {
 // bindsState reports whether states that a server hands out are tied to the caller: a server of several could get the
 // state of another one, and a server that is told nothing of verified callers could not tell whose it is.
 func (c *call) bindsState() bool {
-	return c.member != nil || c.on.many == nil && c.who.verified.Known() && c.on.manner.acts()
+	return c.member != nil || c.on.checks && c.who.verified.Known()
 }
 
 // bindState ties the state in a server's question to the request that it belongs to.

@@ -35,10 +35,6 @@ var keptBack = map[string]bool{
 
 func (observing) passes(name string) bool { return !keptBack[name] || enforcing{}.passes(name) }
 
-func (observing) holds() bool { return false }
-
-func (observing) acts() bool { return false }
-
 func (m observing) answer(c *call) end {
 	method, status := c.req.method, c.in.resp.Status
 	streams := c.in.resp.Stream

@@ -63,6 +63,15 @@ func panicking[C, R any](fault any, after bool) func(C, func(C) R) R {
 	}
 }
 
+// insertStep adds a step before send at each server.
+func insertStep(g *Gateway, additional step) {
+	for _, on := range g.table.Load().all {
+		if on.many == nil {
+			on.work = pipeline(work, slices.Insert(slices.Clone(steps), len(steps)-1, additional))
+		}
+	}
+}
+
 // A panic in a stage fails only its own call: the log and the observers get it, and the client gets an answer if it is not
 // too late.
 func TestPanicInAStage(t *testing.T) {
@@ -139,13 +148,10 @@ func TestPanicInAStage(t *testing.T) {
 			}
 			t.Cleanup(g.Close)
 			g.Observe(w)
-			switch faulty := panicking[*attempt, end](tt.fault, tt.after); {
-			case tt.at > 0:
-				g.table.Load().serve = pipeline(slices.Insert(slices.Clone(stages), tt.at, panicking[*call, *failure](tt.fault, tt.after)), steps)
-			case tt.path != "/all":
-				g.table.Load().serve = pipeline(stages, slices.Insert(slices.Clone(steps), len(steps)-1, faulty))
-			default:
-				g.table.Load().nested = pipeline(nested, slices.Insert(slices.Clone(steps), len(steps)-1, faulty))
+			if tt.at > 0 {
+				g.table.Load().serve = chain(slices.Insert(slices.Clone(stages), tt.at, panicking[*call, *failure](tt.fault, tt.after)))
+			} else {
+				insertStep(g, panicking[*attempt, end](tt.fault, tt.after))
 			}
 			path, tool := cmp.Or(tt.path, "/farm/mcp"), cmp.Or(tt.tool, testkit.OrderCreate)
 			client := testkit.NewClient(t, testkit.Serve(t, g)+path, testkit.Modern)
@@ -195,7 +201,7 @@ func TestPanicOverStdio(t *testing.T) {
 		once.Do(func() { panic("a bug") })
 		return try(a)
 	}
-	g.table.Load().serve = pipeline(stages, slices.Insert(slices.Clone(steps), len(steps)-1, faulty))
+	insertStep(g, faulty)
 	const call = `{"jsonrpc":"2.0","id":%,"method":"tools/call","params":{"name":"get_field","arguments":{"field_id":"F-1"},"_meta":{` +
 		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}` + "\n"
 	in, host := io.Pipe()

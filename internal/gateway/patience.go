@@ -28,10 +28,11 @@ func (c *call) ownWait() time.Duration {
 	return wait
 }
 
-// isPatient reports whether progress is reported while the call waits for the server.
-func (c *call) isPatient() bool {
+// patience finds out whether progress is reported while the call waits for the server.
+func patience(c *call, next next) *failure {
 	token := json.Value(c.req.msg.ProgressToken)
-	return c.rule.wait != 0 && (token.Kind() == '"' || token.Kind() == '0') && c.reply.manner.acts() && c.member == nil && c.req.takesEvents()
+	c.rule.patient = c.rule.wait != 0 && (token.Kind() == '"' || token.Kind() == '0') && c.member == nil && c.req.takesEvents()
+	return next(c)
 }
 
 // patiently runs what waits for the server, and reports progress meanwhile.

@@ -82,7 +82,7 @@ func watched(t *testing.T, file string, additional stage) (url string, w *watche
 	t.Cleanup(g.Close)
 	w = &watcher{more: make(chan struct{}, 100)}
 	g.Observe(w)
-	g.table.Load().serve = pipeline(slices.Insert(slices.Clone(stages), 4, additional), steps)
+	g.table.Load().serve = chain(slices.Insert(slices.Clone(stages), 4, additional))
 	return testkit.Serve(t, g), w
 }
 

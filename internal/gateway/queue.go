@@ -10,11 +10,10 @@ import (
 	"github.com/recoursehq/recourse/internal/policy/bulkhead"
 )
 
-// queue holds an attempt back while too many calls to the tool or the server are in progress. In observe
-// mode it holds nothing back.
+// queue holds an attempt back while too many calls to the tool or the server are in progress.
 func queue(a *attempt, try try) end {
 	c := a.of
-	if c.to.guard.bulkhead == nil && c.rule.Concurrency == nil || !c.req.isBounded() || !c.on.manner.acts() {
+	if c.to.guard.bulkhead == nil && c.rule.Concurrency == nil || !c.req.isBounded() {
 		return try(a)
 	}
 	if rule := c.rule.Concurrency; rule != nil { // taken first, so that calls waiting for the tool do not occupy the server's places

@@ -92,7 +92,7 @@ const reasonHeldBack = "the gateway holds calls back from the server"
 
 // final says why a call that could be repeated is not; "" means that it is.
 func (c *call) final(last *end) string {
-	if reason := c.reply.manner.final(c); reason != "" {
+	if reason := c.on.mode.final(c); reason != "" {
 		return reason
 	}
 	switch e := last.e; {

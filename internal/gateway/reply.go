@@ -14,8 +14,8 @@ import (
 // A reply is the only way to answer the client.
 type reply struct {
 	w      front.Writer
-	http   front.HTTPWriter // the memory of w, over HTTP
-	manner mode
+	http   front.HTTPWriter         // the memory of w, over HTTP
+	passes func(header string) bool // reports whether a header of the server's answer is passed on
 
 	from    *wire.Answer   // the server's answer
 	opening func()         // opens a session before that is passed on; nil: it does not open one
@@ -43,10 +43,6 @@ type mode interface {
 	final(c *call) string
 	// passes reports whether a header of the server's answer is passed on.
 	passes(name string) bool
-	// holds reports whether a stream is held open while the server is away.
-	holds() bool
-	// acts reports whether the gateway does anything of its own accord: bounds, hedges and traces calls.
-	acts() bool
 }
 
 func (r *reply) header() http.Header { return r.w.Header() }
@@ -124,7 +120,7 @@ func (r *reply) abort() {
 func (r *reply) copyHeader(from *wire.Answer) {
 	to := r.header()
 	for name, values := range from.Header {
-		if r.manner.passes(name) && (!r.limits || !limits.Tells(name)) {
+		if r.passes(name) && (!r.limits || !limits.Tells(name)) {
 			to[name] = values
 		}
 	}

@@ -52,7 +52,7 @@ func routeTool(c *call, next next) *failure {
 	e := c.rule.listed.Find(name, listRequest{c}.again)
 	c.knowTool(c.rule.listed.Tool)
 	if e != nil && (listRequest{c}).mayRefuse() {
-		if f := c.reply.manner.object(c, c.unknownTool()); f != nil {
+		if f := c.on.mode.object(c, c.unknownTool()); f != nil {
 			return f
 		}
 	}

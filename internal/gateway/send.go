@@ -16,14 +16,44 @@ import (
 	"github.com/recoursehq/recourse/internal/upstream/api"
 )
 
+// prepare makes the request of an attempt.
+func prepare(a *attempt, try try) end {
+	c, method, header := a.of, a.of.req.method, a.of.upstreamHeader()
+	if method != http.MethodPost {
+		if delete(header, "Content-Type"); method == http.MethodGet {
+			header["Accept"] = acceptSSE
+		}
+		if c.out.renewed { // the events belonged to the lost session
+			delete(header, wire.HeaderLastEventID)
+		}
+	}
+	a.generation = c.session.SetHeader(header)
+	a.session = header.Get(wire.HeaderSession)
+	if c.to.entry.API != nil && c.req.isCall() {
+		if c.out.key == "" {
+			c.out.key = newKey(&c.req, &c.who, c.on)
+		}
+		header[api.KeyHeader] = []string{c.out.key}
+	}
+	a.request = c.who.request(header, nil)
+	switch a.request.Method = method; {
+	case method != http.MethodPost:
+	case c.req.msg.Kind == wire.Response: // whose id routeDelivery has removed
+		a.request.Body = c.req.body
+	default:
+		a.request.Message = c.req.msg
+	}
+	return try(a)
+}
+
 // send sends the message once and handles the answer.
 func send(a *attempt, _ try) end {
 	c := a.of
-	r, own := a.request()
-	resp, err := a.do(r)
-	if own != nil {
-		own.Return()
+	if r := a.request; a.id != nil {
+		r.Message, r.Body = nil, wire.SpliceID(nil, r.Message.Raw, r.Message.IDAt, a.id)
 	}
+	a.begin()
+	resp, err := a.do()
 	if a.half != nil && !<-a.half.turn {
 		return a.yielded(resp, err)
 	}
@@ -37,7 +67,7 @@ func send(a *attempt, _ try) end {
 	if c.req.msg.Method == wire.MethodInitialize {
 		c.reply.opening = c.openSession
 	}
-	end := c.reply.manner.answer(c)
+	end := c.on.mode.answer(c)
 	end.status, end.full, end.generation = resp.Status, resp.Status == http.StatusOK, a.generation
 	if !c.in.continues {
 		_ = resp.Close() // its answer is known
@@ -49,56 +79,17 @@ func send(a *attempt, _ try) end {
 	return end
 }
 
-// request returns the request of an attempt that is made now. If its message is the attempt's own, that is returned as well.
-func (a *attempt) request() (r *upstream.Request, own *wire.Message) {
-	c, method := a.of, a.of.req.method
-	header := c.upstreamHeader()
-	if method != http.MethodPost {
-		if delete(header, "Content-Type"); method == http.MethodGet {
-			header["Accept"] = acceptSSE
-		}
-		if a.renewed { // the events belonged to the lost session
-			delete(header, wire.HeaderLastEventID)
-		}
-	}
-	a.begin(header)
-	if c.to.entry.API != nil && c.req.isCall() {
-		if c.out.key == "" {
-			c.out.key = newKey(&c.req, &c.who, c.on)
-		}
-		header[api.KeyHeader] = []string{c.out.key}
-	}
-	r = c.who.request(header, nil)
-	switch r.Method = method; {
-	case method != http.MethodPost:
-		return r, nil
-	case c.req.msg.Kind == wire.Response: // whose id routeDelivery has removed
-		r.Body = c.req.body
-		return r, nil
-	}
-	r.Message = c.req.msg
-	if c.on.manner.acts() {
-		if r.Message, a.report.Span = c.trace.continued(c.req.msg, header); r.Message != c.req.msg {
-			own = r.Message
-		}
-	}
-	if a.id != nil {
-		r.Message, r.Body = nil, wire.SpliceID(nil, r.Message.Raw, r.Message.IDAt, a.id)
-	}
-	return r, own
-}
-
 // do makes the request, and waits for the beginning of the answer.
-func (a *attempt) do(r *upstream.Request) (*wire.Answer, error) {
+func (a *attempt) do() (*wire.Answer, error) {
 	switch up := a.of.to.up; {
 	case a.half != nil:
-		return a.half.do(a.ctx, up, r)
-	case !a.of.isPatient():
-		return up.Do(a.ctx, r)
+		return a.half.do(a.ctx, up, a.request)
+	case !a.of.rule.patient:
+		return up.Do(a.ctx, a.request)
 	default:
 		var resp *wire.Answer
 		var err error
-		a.of.patiently(func() { resp, err = up.Do(a.ctx, r) })
+		a.of.patiently(func() { resp, err = up.Do(a.ctx, a.request) })
 		return resp, err
 	}
 }
@@ -172,7 +163,7 @@ func (c *call) upstreamHeader() http.Header {
 // has been compared. Nothing has looked at any other, which a server might act on.
 func (c *call) mirrors(header string) bool {
 	switch tool := c.rule.listed.Tool; {
-	case c.on.many != nil, !c.on.manner.acts():
+	case !c.on.checks:
 		return true // the servers' own stages decide, or nobody does
 	case tool == nil:
 		return c.req.isCall() && c.rule.list == nil

@@ -61,7 +61,7 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 		old = new(table)
 	}
 	t := &table{
-		config: cfg, contracts: set, serve: pipeline(stages, steps), nested: pipeline(nested, steps), states: g.states,
+		config: cfg, contracts: set, serve: chain(stages), nested: chain(nested), states: g.states,
 		named: map[string]*endpoint{}, endpoints: map[string]*endpoint{},
 		hosts: map[string]bool{}, origins: map[string]bool{},
 	}

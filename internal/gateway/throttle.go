@@ -7,29 +7,34 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/limits"
 )
 
+// enter lets the call of a tool wait while as many calls are in progress as the endpoint's limits allow at once.
+func enter(c *call, next next) *failure {
+	l := c.limits()
+	if l == nil || !l.Wait() {
+		return next(c)
+	}
+	a, counted := &c.out.allowance, limits.Counted{Tool: c.req.msg.Name, Payer: c.who.counted()}
+	defer a.Leave(c.g.counting)
+	if e := a.Enter(c.ctx, c.g.counting, l, &counted, c.pauseDeadline); e != nil {
+		return c.exceeded(e, time.Now())
+	}
+	return next(c)
+}
+
 // throttle lets the call of a tool pass unless one of the endpoint's limits is exceeded. The server never
 // sees a call that is refused, and no limit counts it.
 //
 // A call that has passed counts in all windows, whatever becomes of it, with two exceptions: a call that was
 // never sent, and one that failed through the caller's own mistake.
 func throttle(c *call, next next) *failure {
-	l := c.on.limits
-	if l == nil || !c.req.isCall() || !c.req.asks() {
+	l := c.limits()
+	if l == nil {
 		return next(c)
 	}
 	a, counted := &c.out.allowance, limits.Counted{Tool: c.req.msg.Name, Payer: c.who.counted()}
-	defer a.Leave(c.g.counting)
-	var e *recourse.Error
-	if c.on.manner.acts() { // else nothing waits
-		e = a.Enter(c.ctx, c.g.counting, l, &counted, c.pauseDeadline)
-	}
 	now := time.Now() // also the time in the headers of a refusal
-	if e == nil {
-		e = a.Charge(c.ctx, c.table.counter, l, &counted, now)
-	}
-	if e != nil {
-		if f := c.reply.manner.object(c, e); f != nil {
-			limits.TellRefusal(c.reply.header(), e, now)
+	if e := a.Charge(c.ctx, c.table.counter, l, &counted, now); e != nil {
+		if f := c.exceeded(e, now); f != nil {
 			return f
 		}
 		return next(c)
@@ -44,6 +49,23 @@ func throttle(c *call, next next) *failure {
 	f := next(c)
 	if f != nil && c.out.notCharged(f) {
 		c.giveBack()
+	}
+	return f
+}
+
+// limits returns what limits the call, or nil.
+func (c *call) limits() *limits.Limits {
+	if !c.req.isCall() || !c.req.asks() {
+		return nil
+	}
+	return c.on.limits
+}
+
+// exceeded returns the failure of a call that exceeds a limit.
+func (c *call) exceeded(e *recourse.Error, now time.Time) *failure {
+	f := c.on.mode.object(c, e)
+	if f != nil {
+		limits.TellRefusal(c.reply.header(), e, now)
 	}
 	return f
 }

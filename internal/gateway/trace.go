@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"net/http"
-
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/protocol/tracecontext"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
@@ -41,28 +39,30 @@ func trace(c *call, next next) *failure {
 	return next(c)
 }
 
-// continued tells the server an attempt's span, in the header and in _meta, and returns the message with it. What
-// the client sent is passed on as it is if there is no trace, or one that the client does not record.
-func (t *spanContext) continued(msg *wire.Message, header http.Header) (*wire.Message, tracecontext.SpanID) {
-	if t.Own.IsZero() || !t.Own.Sampled && !t.Parent.IsZero() {
-		return msg, tracecontext.SpanID{}
+// spread tells the server an attempt's span, in the header and in _meta. What the client sent is passed on as it is if
+// there is no trace, or one that the client does not record.
+func spread(a *attempt, try try) end {
+	t, r := &a.of.trace, a.request
+	if r.Message == nil || t.Own.IsZero() || !t.Own.Sampled && !t.Parent.IsZero() {
+		return try(a)
 	}
 	span := t.Own.Child()
+	a.report.Span = span.Span
 	said := wire.Trace{Parent: span.String(), State: t.State, Baggage: t.baggage}
-	header[wire.HeaderTraceParent] = []string{said.Parent}
-	if delete(header, wire.HeaderTraceState); tracecontext.Passes(said.State) {
-		header[wire.HeaderTraceState] = []string{said.State}
+	r.Header[wire.HeaderTraceParent] = []string{said.Parent}
+	if delete(r.Header, wire.HeaderTraceState); tracecontext.Passes(said.State) {
+		r.Header[wire.HeaderTraceState] = []string{said.State}
 	}
-	if delete(header, wire.HeaderBaggage); tracecontext.Passes(said.Baggage) {
-		header[wire.HeaderBaggage] = []string{said.Baggage}
+	if delete(r.Header, wire.HeaderBaggage); tracecontext.Passes(said.Baggage) {
+		r.Header[wire.HeaderBaggage] = []string{said.Baggage}
 	}
 	if !t.Own.Sampled {
-		return msg, span.Span
+		return try(a)
 	}
 	m := wire.BorrowMessage()
-	if text := msg.WithTrace(said); text == nil || wire.Parse(text, m) != nil {
-		m.Return()
-		return msg, span.Span
+	defer m.Return()
+	if text := r.Message.WithTrace(said); text != nil && wire.Parse(text, m) == nil {
+		r.Message = m
 	}
-	return m, span.Span
+	return try(a)
 }

@@ -15,7 +15,7 @@ import (
 func validate(c *call, next next) *failure {
 	refuse := func(t *toolcall.Tool) *recourse.Error { return c.req.refuseArguments(c.ctx, t) }
 	if e := c.rule.listed.Check(refuse, listRequest{c}.again); e != nil && (listRequest{c}).mayRefuse() {
-		if f := c.reply.manner.object(c, e); f != nil {
+		if f := c.on.mode.object(c, e); f != nil {
 			return f
 		}
 	}

@@ -122,3 +122,6 @@ func (n *Counting) Close() {
 		}
 	}
 }
+
+// Wait reports whether calls may have to wait for others to end.
+func (l *Limits) Wait() bool { return len(l.gates) > 0 }
