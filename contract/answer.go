@@ -8,8 +8,8 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
-// answer holds the parts of a tool result that can show a failure.
-type answer struct {
+// evidence holds the parts of a tool result that can show a failure.
+type evidence struct {
 	text    string       // of the first text block
 	whole   *json.Node   // the text as an object; nil if it does not look like one or was not parsed
 	failed  *json.Node   // the member error of the result
@@ -21,7 +21,7 @@ type answer struct {
 }
 
 // textAsObject returns the text as an object, which may be broken, or nil if it does not look like one.
-func (a *answer) textAsObject() *json.Node {
+func (a *evidence) textAsObject() *json.Node {
 	if a.whole != nil {
 		return a.whole
 	}
@@ -35,7 +35,7 @@ func (a *answer) textAsObject() *json.Node {
 const maxBlocks = 8
 
 // readTexts fills in the first text of content and the texts that are JSON objects.
-func (r *Reader) readTexts(a *answer, content []json.Value) {
+func (r *Reader) readTexts(a *evidence, content []json.Value) {
 	n := 0
 	for _, block := range content {
 		text, ok := textBlock(block)
@@ -85,8 +85,8 @@ func textBlock(block json.Value) (string, bool) {
 }
 
 // peeled returns a, then a without the prefixes of runtimes, one layer at a time.
-func (r *Reader) peeled(a answer) []answer {
-	list := []answer{a}
+func (r *Reader) peeled(a evidence) []evidence {
+	list := []evidence{a}
 	for range wild.MaxWraps {
 		rest, code, ok := wild.Unwrap(r.families(), a.text)
 		if !ok {
@@ -100,7 +100,7 @@ func (r *Reader) peeled(a answer) []answer {
 }
 
 // inside returns an answer with the rest of its text alone.
-func (r *Reader) inside(a answer, rest string) answer {
+func (r *Reader) inside(a evidence, rest string) evidence {
 	a.text, a.wrapped = rest, true
 	a.objects, a.whole = nil, nil
 	if object := r.objectOf(a.text); object != nil {

@@ -17,7 +17,7 @@ type codec interface {
 	append(dst []byte, s *subject) []byte
 	// read parses a text that append may have written in the layout l. It reports whether the text has this
 	// syntax and names a code that c lists or may list.
-	read(c *Contract, l *layout, a *answer, d *draft) bool
+	read(c *Contract, l *layout, a *evidence, d *draft) bool
 }
 
 var (
@@ -44,7 +44,7 @@ func (j jsonCodec) appendObject(dst []byte, raw json.Value) []byte {
 	return append(dst, raw...)
 }
 
-func (j jsonCodec) read(c *Contract, l *layout, a *answer, d *draft) bool {
+func (j jsonCodec) read(c *Contract, l *layout, a *evidence, d *draft) bool {
 	object := a.textAsObject()
 	return object != nil && l.readObject(c, object, d)
 }
@@ -168,7 +168,7 @@ func escapeMark(dst []byte, start int, mark string) []byte {
 	return append(dst[:start], strings.ReplaceAll(string(dst[start:]), mark, `\u005b`+mark[1:])...)
 }
 
-func (t textCodec) read(c *Contract, _ *layout, a *answer, d *draft) bool {
+func (t textCodec) read(c *Contract, _ *layout, a *evidence, d *draft) bool {
 	base, text := d.base(), a.text
 	enveloped := false
 	if rest, object := t.open(text, d); object != nil {

@@ -298,7 +298,7 @@ func (c *Contract) apply(e *recourse.Error, en *codeEntry) {
 
 // whole reads an answer that has a sure sign of failure and whose record was cut to fit into _meta: the parts
 // that were cut are complete in the contract's own places. If those cannot be read, only the record is used.
-func (r *Reader) whole(record *recourse.Error, a answer) Reading {
+func (r *Reader) whole(record *recourse.Error, a evidence) Reading {
 	if reading, ok := r.inForm(r.peeled(a)); ok {
 		return r.merged(record, reading)
 	}

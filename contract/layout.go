@@ -223,7 +223,7 @@ func (c *Contract) mayPass(code string) bool {
 }
 
 // readText reads the text of a failure in any layout.
-func (c *Contract) readText(a *answer, d *draft) bool {
+func (c *Contract) readText(a *evidence, d *draft) bool {
 	for l := range c.layouts() {
 		if d.try(func() bool { return l.text.read(c, l, a, d) }) || l.readHuman(c, a.text, d) {
 			return true

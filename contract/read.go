@@ -93,7 +93,7 @@ func (r *Reader) result(result json.Value) (reading Reading, ok bool) {
 	}
 	record, recorded := readRecord(head.Meta[recourse.MetaKey])
 	failed := json.NodeOf(head.Error)
-	a := answer{failed: failed, sure: head.IsError || isErrorObject(failed)}
+	a := evidence{failed: failed, sure: head.IsError || isErrorObject(failed)}
 	if recorded && r.Cut != "" { // every SDK writes isError last
 		a.sure = true
 	}
@@ -158,7 +158,7 @@ func readEach[T any](object json.Value, into *T) {
 }
 
 // failed reads an answer that has a sure sign of failure.
-func (r *Reader) failed(a answer) Reading {
+func (r *Reader) failed(a evidence) Reading {
 	layers := r.peeled(a)
 	if reading, ok := r.inForm(layers); ok {
 		return reading
@@ -221,7 +221,7 @@ func keepOthers(e *recourse.Error, failed *json.Node) {
 func last[T any](list []T) T { return list[len(list)-1] }
 
 // recognized reads an answer in the forms of SDKs and of the families. The caller may change its record.
-func (r *Reader) recognized(a answer) (e *recourse.Error, sign string, ok bool) {
+func (r *Reader) recognized(a evidence) (e *recourse.Error, sign string, ok bool) {
 	if e, sign, ok = wild.Detect(a.text); ok {
 		return e, sign, true
 	}
@@ -229,7 +229,7 @@ func (r *Reader) recognized(a answer) (e *recourse.Error, sign string, ok bool) 
 }
 
 // inForm reads an answer as a record, or one of its layers in the form of a known contract.
-func (r *Reader) inForm(layers []answer) (Reading, bool) {
+func (r *Reader) inForm(layers []evidence) (Reading, bool) {
 	for i := range layers {
 		for _, object := range layers[i].objects {
 			if e, ok := recordIn(object); ok {
@@ -254,11 +254,11 @@ func (r *Reader) inForm(layers []answer) (Reading, bool) {
 var reThrown = regexp.MustCompile(`^(?:(?:[A-Za-z_]\w*\.)*\w*(?:[Ee]rror|Exception): +){1,4}`)
 
 // thrown returns an answer without the names of exceptions before its text.
-func (r *Reader) thrown(a answer) (inner answer, ok bool) {
+func (r *Reader) thrown(a evidence) (inner evidence, ok bool) {
 	const longest = 256
 	name := reThrown.FindString(a.text[:min(len(a.text), longest)])
 	if name == "" {
-		return answer{}, false
+		return evidence{}, false
 	}
 	return r.inside(a, strings.TrimSpace(a.text[len(name):])), true
 }
@@ -268,7 +268,7 @@ func (r *Reader) expects(c *Contract) bool { return c == r.Weak || c == r.Own }
 
 // form reads a in the form of c; open allows codes that c does not list. If the server is expected to follow c,
 // that includes forms that c only reads.
-func (r *Reader) form(c *Contract, a *answer, open bool) (Reading, bool) {
+func (r *Reader) form(c *Contract, a *evidence, open bool) (Reading, bool) {
 	known := c == r.Weak || c == r.Own && a.sure
 	for _, object := range a.objects {
 		reading, ok := r.draft(c, "JSON", open, func(d *draft) bool { return c.readOtherObject(object, known, d) })
@@ -369,7 +369,7 @@ func (r *Reader) rpc(raw json.Value) (reading Reading, plain bool) {
 		if reading, ok := r.rpcForm(c, code, message, head.Data); ok {
 			return reading, false
 		}
-		said := answer{text: message, objects: []*json.Node{data}, sure: true}
+		said := evidence{text: message, objects: []*json.Node{data}, sure: true}
 		if r.expects(c) && c.ownNumber(code) {
 			said.objects = append(said.objects, json.NodeOf(raw))
 		}

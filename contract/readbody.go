@@ -75,7 +75,7 @@ func (r *Reader) inSentence(said *recourse.Error, body []byte) (Reading, bool) {
 		if !r.expects(c) || sentence == "" {
 			continue
 		}
-		reading, ok := by.form(c, &answer{text: sentence, sure: true}, true)
+		reading, ok := by.form(c, &evidence{text: sentence, sure: true}, true)
 		if e := reading.Error(); ok && e != nil {
 			by.addBeside(e, object, sentence)
 			return by.asResult(reading, said, nil), true
@@ -118,10 +118,10 @@ func (r *Reader) asResult(reading Reading, said *recourse.Error, result json.Val
 }
 
 // answerIn returns the parts of a tool result that can show a failure.
-func (r *Reader) answerIn(result json.Value) *answer {
+func (r *Reader) answerIn(result json.Value) *evidence {
 	var head resultHead
 	readEach(result, &head)
-	a := &answer{sure: true}
+	a := &evidence{sure: true}
 	if r.readTexts(a, head.Content); a.whole != nil { // which is among the objects: its words are not a text of their own
 		a.text = ""
 	}

@@ -74,7 +74,7 @@ func (r *Reader) families() []*wild.Family {
 }
 
 // wild reads an answer by the families.
-func (r *Reader) wild(a answer) (e *recourse.Error, sign string, ok bool) {
+func (r *Reader) wild(a evidence) (e *recourse.Error, sign string, ok bool) {
 	found, ok := r.found(a)
 	if !ok {
 		return nil, "", false
@@ -85,7 +85,7 @@ func (r *Reader) wild(a answer) (e *recourse.Error, sign string, ok bool) {
 	return found.Error, found.Sign, true
 }
 
-func (r *Reader) found(a answer) (f wild.Finding, ok bool) {
+func (r *Reader) found(a evidence) (f wild.Finding, ok bool) {
 	if r.ContractsOnly {
 		return wild.Finding{}, false
 	}
@@ -112,7 +112,7 @@ func (r *Reader) now() time.Time {
 }
 
 // weakly reads an answer that reports success, by the families in the server's entry.
-func (r *Reader) weakly(a answer) (reading Reading, ok bool) {
+func (r *Reader) weakly(a evidence) (reading Reading, ok bool) {
 	if len(r.Families) == 0 || a.blocks > 1 || !wild.FindWeak(r.families(), r.now(), a.text, a.objects) {
 		return Reading{}, false
 	}
@@ -174,7 +174,7 @@ func (r *Reader) rpcKind(code, message string, data *json.Node) (e *recourse.Err
 	if err != nil {
 		kind, ok = "", false
 	}
-	said := answer{text: message}
+	said := evidence{text: message}
 	if kind := data.Raw.Kind(); kind == '{' || kind == '[' {
 		said.objects = []*json.Node{r.spelled(data, 0)}
 	}

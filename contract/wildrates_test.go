@@ -34,7 +34,7 @@ func wildReader(known bool) *contract.Reader {
 }
 
 // readWild reads an answer of the corpus; nil is a success.
-func readWild(r *contract.Reader, a *wildtest.Answer) *recourse.Error {
+func readWild(r *contract.Reader, a *wildtest.Sample) *recourse.Error {
 	if a.Result == nil {
 		return r.HTTP(a.Status, a.Header, a.Body).Error()
 	}

@@ -34,18 +34,18 @@ type CommonOption interface {
 
 // The sealed interfaces wrap options of package handler, which knows both SDKs.
 type (
-	server struct{ handler.Option }
-	tool   struct{ handler.ToolOption }
-	shared struct{ handler.SharedOption }
-	common struct {
-		server
+	forServer struct{ handler.Option }
+	forTool   struct{ handler.ToolOption }
+	shared    struct{ handler.SharedOption }
+	common    struct {
+		forServer
 
 		change func(g *guard)
 	}
 )
 
-func (server) option()          {}
-func (tool) toolOption()        {}
+func (forServer) option()       {}
+func (forTool) toolOption()     {}
 func (shared) option()          {}
 func (shared) toolOption()      {}
 func (c common) guard(g *guard) { c.change(g) }
@@ -57,7 +57,7 @@ func WithLogger(log *slog.Logger) CommonOption {
 	if log == nil {
 		log = slog.Default()
 	}
-	return common{server{handler.WithLogger(log)}, func(g *guard) { g.log = log }}
+	return common{forServer{handler.WithLogger(log)}, func(g *guard) { g.log = log }}
 }
 
 // WithClock sets the clock from which waits until a point in time are computed. The
@@ -66,7 +66,7 @@ func WithClock(now func() time.Time) CommonOption {
 	if now == nil {
 		now = time.Now
 	}
-	return common{server{handler.WithClock(now)}, func(g *guard) { g.now = now }}
+	return common{forServer{handler.WithClock(now)}, func(g *guard) { g.now = now }}
 }
 
 // WithLimiter charges calls of tools to l, and refuses them if nothing is left. Give it
@@ -81,12 +81,12 @@ func WithLimiter(l Limiter) CommonOption {
 			return err
 		}
 	}
-	return common{server{handler.WithCharge(charge)}, func(g *guard) { g.limiter = l }}
+	return common{forServer{handler.WithCharge(charge)}, func(g *guard) { g.limiter = l }}
 }
 
 // WithTool sets options of the tool of that name. Several WithTool for one tool add up.
 func WithTool(name string, options ...ToolOption) Option {
-	return server{handler.WithTool(name, options...)}
+	return forServer{handler.WithTool(name, options...)}
 }
 
 // WithTimeout makes sure that a call is answered within d: then its context ends, and the client gets an answer at most
@@ -115,15 +115,15 @@ const NoTimeout time.Duration = -1
 var _ = [1]struct{}{}[NoTimeout-handler.NoTimeout] // they are the same
 
 // WithContract makes a tool fail in the form of c instead of the server's contract. It panics if c is nil.
-func WithContract(c *contract.Contract) ToolOption { return tool{handler.WithContract(c)} }
+func WithContract(c *contract.Contract) ToolOption { return forTool{handler.WithContract(c)} }
 
 // WithNature says what a tool does to the world. It overrides the contract and the tool's annotations.
-func WithNature(n retry.Nature) ToolOption { return tool{handler.WithNature(n)} }
+func WithNature(n retry.Nature) ToolOption { return forTool{handler.WithNature(n)} }
 
 // WithVerify names the call that settles whether a call of the tool took effect, for
 // failures that leave it unknown and do not name one themselves. The tool then counts as
 // one that writes, unless [WithNature] says otherwise.
-func WithVerify(v Verify) ToolOption { return tool{handler.WithVerify(toolcall.Verification(v))} }
+func WithVerify(v Verify) ToolOption { return forTool{handler.WithVerify(toolcall.Verification(v))} }
 
 // Verify names the call, of a tool that only reads, that shows whether another call took
 // effect.

@@ -65,8 +65,8 @@ func isSDKs(method string) bool {
 func RequestID(ctx context.Context) string { return handler.RequestID(ctx) }
 
 // callOf describes a request.
-func callOf(next mcp.MethodHandler, method string, req mcp.Request) *handler.Request {
-	call := &handler.Request{Method: method}
+func callOf(next mcp.MethodHandler, method string, req mcp.Request) *handler.Incoming {
+	call := &handler.Incoming{Method: method}
 	extra := req.GetExtra()
 	if extra != nil {
 		call.Header = extra.Header

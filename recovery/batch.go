@@ -19,7 +19,7 @@ type merged struct {
 
 // repeatItems ends a call that has failed in part: it repeats the call with only those failed items that may succeed. An item that an
 // answer does not mention has failed.
-func (x *exchange) repeatItems(result json.RawMessage, e *recourse.Error) (json.RawMessage, error) {
+func (x *errand) repeatItems(result json.RawMessage, e *recourse.Error) (json.RawMessage, error) {
 	all := merged{Succeeded: []recourse.SucceededItem{}, Failed: []recourse.FailedItem{}}
 	name := x.batchArgument(e)
 	asked, items := itemsOf(x.arguments, name)
@@ -70,12 +70,12 @@ func (x *exchange) repeatItems(result json.RawMessage, e *recourse.Error) (json.
 
 // tellsItems reports whether a failure of a whole batch says how each item failed: then the first item's code, which it may have as
 // its own, does not decide about the others.
-func (x *exchange) tellsItems(e *recourse.Error) bool {
+func (x *errand) tellsItems(e *recourse.Error) bool {
 	return len(e.Failed) > 0 && x.batchArgument(e) != ""
 }
 
 // whole returns what the batch has failed with, over all attempts. Where some items have succeeded, that is a partial failure.
-func (x *exchange) whole(e *recourse.Error, all *merged) *recourse.Error {
+func (x *errand) whole(e *recourse.Error, all *merged) *recourse.Error {
 	partial := recourse.Partial(all.Succeeded, all.Failed)
 	if e.Kind != recourse.KindPartial && len(all.Succeeded) > 0 {
 		return x.contract.Write(partial.WithOrigin(e.Origin), &contract.Call{}).Record
@@ -90,7 +90,7 @@ func (x *exchange) whole(e *recourse.Error, all *merged) *recourse.Error {
 
 // batchArgument returns the argument that lists the items: by the contract, or else the only one whose items the failure is about; ""
 // if there is none.
-func (x *exchange) batchArgument(e *recourse.Error) string {
+func (x *errand) batchArgument(e *recourse.Error) string {
 	if name := x.contract.BatchArgument(x.tool); name != "" {
 		return name
 	}
@@ -188,7 +188,7 @@ func asPartial(before, e *recourse.Error, ids []string) *recourse.Error {
 
 // itemsAgain returns the items that may succeed on another try, by id, and the longest wait. What the whole failure says of the wait
 // holds for each of them.
-func (x *exchange) itemsAgain(e *recourse.Error, items map[string]json.RawMessage) (map[string]json.RawMessage, retry.Decision) {
+func (x *errand) itemsAgain(e *recourse.Error, items map[string]json.RawMessage) (map[string]json.RawMessage, retry.Decision) {
 	again := map[string]json.RawMessage{}
 	var longest retry.Decision
 	nature := x.natureOf(x.tool)
@@ -214,7 +214,7 @@ func (x *exchange) itemsAgain(e *recourse.Error, items map[string]json.RawMessag
 }
 
 // mayRepeat waits before the retry, and reports false if there is none.
-func (x *exchange) mayRepeat(e *recourse.Error, d retry.Decision) bool {
+func (x *errand) mayRepeat(e *recourse.Error, d retry.Decision) bool {
 	if !x.options.server.budget.Take() {
 		x.note(Step{Action: ActionDecide, Began: x.now(), Failure: e, Reason: "the budget of repetitions is spent"})
 		return false

@@ -61,7 +61,7 @@ func (h *Hooks) add(more Hooks) {
 const maxAnswers = 5
 
 // connect asks the hook to connect an account, once, and reports whether to call again.
-func (x *exchange) connect(e *recourse.Error) bool {
+func (x *errand) connect(e *recourse.Error) bool {
 	unsafe := e.Effect != recourse.EffectNone || e.KnownEffect() != recourse.EffectNone && x.natureOf(x.tool) == retry.Writes
 	isWord := x.told && x.status != http.StatusUnauthorized && x.status != http.StatusForbidden
 	unsafe = unsafe || isWord && x.doubts(x.tool)
@@ -73,7 +73,7 @@ func (x *exchange) connect(e *recourse.Error) bool {
 }
 
 // ask asks the hook to answer a question, and reports whether to call again.
-func (x *exchange) ask(question recourse.Failure) bool {
+func (x *errand) ask(question recourse.Failure) bool {
 	n, ok := question.(*recourse.NeedsInput)
 	if !ok || x.options.hooks.Answer == nil || x.answers >= maxAnswers || x.doubts(x.tool) {
 		return false
@@ -91,7 +91,7 @@ func (x *exchange) ask(question recourse.Failure) bool {
 }
 
 // hook runs one of the caller's functions, and reports whether it succeeded.
-func (x *exchange) hook(action Action, e *recourse.Error, run func(ctx context.Context) error) bool {
+func (x *errand) hook(action Action, e *recourse.Error, run func(ctx context.Context) error) bool {
 	began := x.now()
 	err := x.guard(run)
 	reason := ""
@@ -104,7 +104,7 @@ func (x *exchange) hook(action Action, e *recourse.Error, run func(ctx context.C
 
 // guard runs one of the caller's functions, at most until the call ends. A function that ignores its context is left
 // running, and a panic becomes an error.
-func (x *exchange) guard(run func(ctx context.Context) error) error {
+func (x *errand) guard(run func(ctx context.Context) error) error {
 	done := make(chan error, 1)
 	go func() {
 		defer func() {
@@ -123,7 +123,7 @@ func (x *exchange) guard(run func(ctx context.Context) error) error {
 }
 
 // hand passes succeeded items to the caller.
-func (x *exchange) hand(items []recourse.SucceededItem) {
+func (x *errand) hand(items []recourse.SucceededItem) {
 	if x.options.hooks.Succeeded == nil || len(items) == 0 {
 		return
 	}
@@ -134,7 +134,7 @@ func (x *exchange) hand(items []recourse.SucceededItem) {
 }
 
 // observe tells the observer about a step. The observer's mistakes do not affect the call.
-func (x *exchange) observe(s Step) {
+func (x *errand) observe(s Step) {
 	defer func() {
 		if p := recover(); p != nil {
 			x.options.log.LogAttrs(x.ctx, slog.LevelError, "the observer of a call has panicked", slog.Any("panic", p))

@@ -34,7 +34,7 @@ type httpTransport struct {
 // RoundTrip implements [http.RoundTripper].
 func (t *httpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	report, _ := r.Context().Value(reportKey{}).(*Report)
-	x := &exchange{engine: t.engine, ctx: r.Context(), tool: r.Method + " " + r.URL.Path, report: report}
+	x := &errand{engine: t.engine, ctx: r.Context(), tool: r.Method + " " + r.URL.Path, report: report}
 	x.ends = x.now().Add(x.options.timeLeft(r.Context()))
 	nature := natureOfRequest(r)
 	t.engine.options.server.budget.Call()
@@ -68,7 +68,7 @@ func (t *httpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // outcomeOf returns what an attempt says about the server.
-func outcomeOf(r *http.Request, resp *http.Response, err error) outcome {
+func outcomeOf(r *http.Request, resp *http.Response, err error) health {
 	switch {
 	case err != nil && r.Context().Err() != nil:
 		return untold

@@ -90,7 +90,7 @@ func TestKitCircuits(t *testing.T) {
 		for i := range steps {
 			step := &steps[i]
 			if step.Ends != "" {
-				o := map[string]outcome{"answered": answered, "unreached": unreached, "down": down, "untold": untold}[step.Ends]
+				o := map[string]health{"answered": answered, "unreached": unreached, "down": down, "untold": untold}[step.Ends]
 				var e *recourse.Error
 				switch {
 				case step.Kind != "":

@@ -20,7 +20,7 @@ const (
 // follow waits for work that a call has started, if its answer names the call to poll with, and that tool only reads. The
 // result is the last answer of the polling call, or the call's own if none came in time. A caller that says whether to wait
 // is obeyed.
-func (x *exchange) follow(result json.RawMessage) (json.RawMessage, error) {
+func (x *errand) follow(result json.RawMessage) (json.RawMessage, error) {
 	rule := x.contract.Poll
 	if rule.Next == "" || len(rule.Pending) == 0 || member(x.arguments, rule.Wait) != nil {
 		return result, nil
@@ -65,7 +65,7 @@ func hasStatus(rule contract.PollRule, data json.RawMessage, words []string) boo
 
 // ended returns the failure of work that has ended without success, in the contract's words. The call that started it has
 // taken effect.
-func (x *exchange) ended(rule contract.PollRule, data json.RawMessage) error {
+func (x *errand) ended(rule contract.PollRule, data json.RawMessage) error {
 	reason := ""
 	for _, at := range slices.Backward(rule.Reason) {
 		reason = cmp.Or(textOf(lookup(data, at)), reason)

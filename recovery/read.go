@@ -14,7 +14,7 @@ import (
 
 // read returns an attempt's failure, or nil. lost reports whether it failed on the way to the server, so that other calls
 // would fail, too.
-func (x *exchange) read(result json.RawMessage, err error, said *httpAnswer) (failure recourse.Failure, lost bool) {
+func (x *errand) read(result json.RawMessage, err error, said *httpAnswer) (failure recourse.Failure, lost bool) {
 	x.told = true
 	if err == nil {
 		reading, failed := x.reader.Result(result)

@@ -93,7 +93,7 @@ func WithReport(ctx context.Context, report *Report) context.Context {
 }
 
 // note passes a step to the report, the observer and the log.
-func (x *exchange) note(s Step) {
+func (x *errand) note(s Step) {
 	s.Tool, s.Attempt = cmp.Or(s.Tool, x.tool), x.attempt
 	if x.report != nil {
 		x.report.Steps = append(x.report.Steps, s)

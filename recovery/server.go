@@ -110,18 +110,18 @@ func (s *Shared) takes(tool string) time.Duration {
 	return 0
 }
 
-// An outcome is what the end of an attempt says about the server.
-type outcome int
+// health is what the end of an attempt says about the server.
+type health int
 
 const (
-	answered  outcome = iota // the server works, whatever its answer was
-	unreached                // the server cannot be reached
-	down                     // a system behind the tool fails, which may pass
-	untold                   // nothing is known: the call was over before
+	answered  health = iota // the server works, whatever its answer was
+	unreached               // the server cannot be reached
+	down                    // a system behind the tool fails, which may pass
+	untold                  // nothing is known: the call was over before
 )
 
 // learn records that an attempt of a tool ended with e, and how long it took.
-func (s *Shared) learn(now time.Time, tool string, o outcome, e *recourse.Error, took time.Duration) {
+func (s *Shared) learn(now time.Time, tool string, o health, e *recourse.Error, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.tool(tool)

@@ -13,7 +13,7 @@ import (
 // verify settles what became of a write with an unknown effect, or of one that would be repeated if only its effect
 // were more than a server's word. It returns the verify call's result if the write has landed, and otherwise the failure,
 // with its effect if that is now known.
-func (x *exchange) verify(e *recourse.Error) (*recourse.Error, json.RawMessage) {
+func (x *errand) verify(e *recourse.Error) (*recourse.Error, json.RawMessage) {
 	if !x.isOpen(e) {
 		return e, nil
 	}
@@ -54,7 +54,7 @@ func (x *exchange) verify(e *recourse.Error) (*recourse.Error, json.RawMessage) 
 }
 
 // isOpen reports whether something depends on what became of the call.
-func (x *exchange) isOpen(e *recourse.Error) bool {
+func (x *errand) isOpen(e *recourse.Error) bool {
 	if e.Effect == recourse.EffectUnknown {
 		return true
 	}
@@ -64,7 +64,7 @@ func (x *exchange) isOpen(e *recourse.Error) bool {
 // verifyCall returns the call that settles what became of this one: the failure's own, or else the contract's, or else one
 // that a hint gives with its arguments. Its tool must only read. An untrusted server could name a call that finds nothing: only
 // the contract's counts.
-func (x *exchange) verifyCall(e *recourse.Error) *recourse.Verify {
+func (x *errand) verifyCall(e *recourse.Error) *recourse.Verify {
 	calls := []*recourse.Verify{x.contract.VerifyFor(x.contractCall())}
 	if !x.doubts(x.tool) {
 		calls = x.named(e, calls[0])
@@ -79,7 +79,7 @@ func (x *exchange) verifyCall(e *recourse.Error) *recourse.Verify {
 
 // named returns the calls that may settle what became of this one, the contract's own among them: the failure's first, and those of
 // its hints last.
-func (x *exchange) named(e *recourse.Error, own *recourse.Verify) []*recourse.Verify {
+func (x *errand) named(e *recourse.Error, own *recourse.Verify) []*recourse.Verify {
 	calls := []*recourse.Verify{e.Verify, own}
 	for _, a := range Advised(x.contract, e) {
 		call := &recourse.Verify{Tool: a.Tool}
@@ -92,7 +92,7 @@ func (x *exchange) named(e *recourse.Error, own *recourse.Verify) []*recourse.Ve
 
 // filled returns v with the arguments that a gateway may not show, taken from the call's own: as the contract's own call,
 // if that is the same one.
-func (x *exchange) filled(v *recourse.Verify) *recourse.Verify {
+func (x *errand) filled(v *recourse.Verify) *recourse.Verify {
 	if len(v.From) == 0 {
 		return v
 	}
@@ -121,13 +121,13 @@ func (x *exchange) filled(v *recourse.Verify) *recourse.Verify {
 }
 
 // mayAsk reports whether a call named by the server is allowed: the server has that tool, and it only reads.
-func (x *exchange) mayAsk(tool string) bool {
+func (x *errand) mayAsk(tool string) bool {
 	_, listed := x.options.tools[tool]
 	return (listed || x.options.tools == nil) && x.natureOf(tool) == retry.Reads
 }
 
 // lookUp makes the verify call until it is answered, and returns its result, or nil if it says that there is no such thing.
-func (x *exchange) lookUp(v recourse.Verify, arguments json.RawMessage) (result json.RawMessage, known bool) {
+func (x *errand) lookUp(v recourse.Verify, arguments json.RawMessage) (result json.RawMessage, known bool) {
 	for attempt := 1; ; attempt++ {
 		result, failure := x.try(ActionVerify, v.Tool, arguments)
 		if failure == nil {
@@ -148,7 +148,7 @@ func (x *exchange) lookUp(v recourse.Verify, arguments json.RawMessage) (result 
 }
 
 // judge says whether a write took effect, by the contract or else by the caller's hook, and whether that is known.
-func (x *exchange) judge(v Verification) (landed, known bool) {
+func (x *errand) judge(v Verification) (landed, known bool) {
 	own := x.contract.VerifyFor(x.contractCall())
 	data := dataOf(v.Result)
 	if own != nil && own.String() == v.Verify.String() && (data != nil || v.Result == nil) {

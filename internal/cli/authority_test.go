@@ -55,7 +55,7 @@ func newAuthority(t *testing.T, gateway string, life time.Duration) *authority {
 	a := &authority{
 		secrets: map[string]string{}, life: life, family: map[string]string{}, spent: map[string]bool{}, ends: map[string]time.Time{}, revoked: map[string]bool{},
 	}
-	api, err := fieldmcp.NewProvider(fieldmcp.ProviderOptions{Introspect: a.introspect})
+	api, err := fieldmcp.NewStandIn(fieldmcp.StandInOptions{Introspect: a.introspect})
 	if err != nil {
 		t.Fatal(err)
 	}

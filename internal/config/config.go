@@ -293,7 +293,7 @@ type Server struct {
 	API *openapi.API
 
 	exact    map[string]Tool
-	patterns []pattern
+	patterns []toolPattern
 }
 
 // Tool holds the settings of a tool.

@@ -8,7 +8,7 @@ import (
 	"github.com/recoursehq/recourse/internal/policy/glob"
 )
 
-type pattern struct {
+type toolPattern struct {
 	glob string
 	tool Tool
 }
@@ -37,10 +37,10 @@ func (s *Server) compileTools() {
 			tool.Timeout = s.Timeout
 		}
 		if strings.ContainsAny(rule.Key, "*?") {
-			s.patterns = append(s.patterns, pattern{rule.Key, tool})
+			s.patterns = append(s.patterns, toolPattern{rule.Key, tool})
 		} else {
 			s.exact[rule.Key] = tool
 		}
 	}
-	slices.SortStableFunc(s.patterns, func(a, b pattern) int { return cmp.Compare(len(b.glob), len(a.glob)) })
+	slices.SortStableFunc(s.patterns, func(a, b toolPattern) int { return cmp.Compare(len(b.glob), len(a.glob)) })
 }

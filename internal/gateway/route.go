@@ -102,8 +102,8 @@ func (on *endpoint) natureOf(name string, entry config.Tool, listed *toolcall.To
 }
 
 // said returns what is said about a tool by those who are trusted about it.
-func (on *endpoint) said(name string, entry config.Tool, listed *toolcall.Tool) toolcall.Said {
-	said := toolcall.Said{ReadOnly: entry.ReadOnly, Idempotent: entry.Idempotent, Verified: entry.Verify != nil, Reads: on.reads(name)}
+func (on *endpoint) said(name string, entry config.Tool, listed *toolcall.Tool) toolcall.Claims {
+	said := toolcall.Claims{ReadOnly: entry.ReadOnly, Idempotent: entry.Idempotent, Verified: entry.Verify != nil, Reads: on.reads(name)}
 	if *on.entry.TrustAnnotations {
 		said.Annotated = listed
 	}

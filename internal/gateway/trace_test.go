@@ -24,11 +24,11 @@ const (
 )
 
 // inHeader and inMeta return the trace in a request's header and _meta.
-func inHeader(r testkit.Request) wire.Trace {
+func inHeader(r testkit.Received) wire.Trace {
 	return wire.Trace{Parent: r.Header.Get("Traceparent"), State: r.Header.Get("Tracestate"), Baggage: r.Header.Get("Baggage")}
 }
 
-func inMeta(t *testing.T, r testkit.Request) wire.Trace {
+func inMeta(t *testing.T, r testkit.Received) wire.Trace {
 	t.Helper()
 	var message struct {
 		Params struct {

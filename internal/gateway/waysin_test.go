@@ -21,7 +21,7 @@ type wayIn struct {
 type opened struct {
 	*testkit.Client
 
-	requests func() []testkit.Request // that the server got
+	requests func() []testkit.Received // that the server got
 	srv      *testkit.Server          // nil: it is an HTTP API
 	send     func(t *testing.T, body []byte, header http.Header) *testkit.Answer
 }
@@ -106,8 +106,8 @@ func TestRequestsWithoutAnID(t *testing.T) {
 		t.Helper()
 		p := gatewaytest.StartProvider(t, func(w http.ResponseWriter, _ *http.Request) { testkit.WriteJSON(w, http.StatusOK, `{}`) })
 		client := gatewaytest.StartAPI(t, p, gatewaytest.Orders).Client(t, testkit.Modern)
-		return &opened{Client: client, send: posts(client), requests: func() []testkit.Request {
-			return make([]testkit.Request, len(p.Requests()))
+		return &opened{Client: client, send: posts(client), requests: func() []testkit.Received {
+			return make([]testkit.Received, len(p.Requests()))
 		}}
 	}}, wayIn{"an observer", testkit.Legacy, direct("", testkit.Legacy, []string{"mode: observe"}).open})
 	for _, way := range ways {

@@ -76,7 +76,7 @@ func (u *use) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 }
 
 // call describes a call of a tool.
-func (u *use) call(ctx context.Context, request *mcp.CallToolRequest) *handler.Request {
+func (u *use) call(ctx context.Context, request *mcp.CallToolRequest) *handler.Incoming {
 	arguments := request.Params.RawArguments
 	if arguments == nil && request.Params.Arguments != nil { // a call that was not read from the wire
 		if raw, err := json.Marshal(request.Params.Arguments); err == nil { // what has no JSON form is not checked
@@ -88,7 +88,7 @@ func (u *use) call(ctx context.Context, request *mcp.CallToolRequest) *handler.R
 	if meta := request.Params.Meta; meta != nil {
 		requestID, _ = meta.AdditionalFields[wire.MetaRequestID].(string) // a value of another type is ignored
 	}
-	return &handler.Request{
+	return &handler.Incoming{
 		Method: wire.MethodToolsCall, Tool: request.Params.Name, Arguments: []byte(arguments), Header: request.Header, RequestID: requestID,
 		Continues: again.RequestState != "" || again.InputResponses != nil, ResultOnly: true,
 		List: func(context.Context) ([]*toolcall.Tool, error) { return u.list(ctx) },
@@ -211,7 +211,7 @@ func (u *use) prompt(next server.PromptHandlerFunc) server.PromptHandlerFunc {
 
 // other handles requests other than calls.
 func other[Result any](ctx context.Context, u *use, method string, next func(context.Context) (Result, error)) (Result, error) {
-	result, answer := u.calls.Do(ctx, &handler.Request{Method: method}, func(ctx context.Context) (any, error) {
+	result, answer := u.calls.Do(ctx, &handler.Incoming{Method: method}, func(ctx context.Context) (any, error) {
 		result, err := next(ctx)
 		if asks(err) || errors.Is(err, server.ErrResourceNotFound) {
 			return passed{err}, nil

@@ -32,7 +32,7 @@ type account struct {
 var errNotConnected = errors.New("the organisation has not connected an account")
 
 // connect grants access to an organisation's account, with these scopes, and returns the refresh token.
-func (p *Provider) connect(organisation string, scopes []string) string {
+func (p *StandIn) connect(organisation string, scopes []string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := &account{scopes: slices.Clone(scopes), spent: map[string]bool{}}
@@ -41,7 +41,7 @@ func (p *Provider) connect(organisation string, scopes []string) string {
 }
 
 // renew gives an account a new refresh token.
-func (p *Provider) renew(a *account) string {
+func (p *StandIn) renew(a *account) string {
 	if a.refreshToken != "" {
 		a.spent[a.refreshToken] = true
 	}
@@ -50,7 +50,7 @@ func (p *Provider) renew(a *account) string {
 }
 
 // change changes an organisation's account; this ends its access tokens.
-func (p *Provider) change(organisation string, how func(a *account)) error {
+func (p *StandIn) change(organisation string, how func(a *account)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := p.accounts[organisation]
@@ -63,17 +63,17 @@ func (p *Provider) change(organisation string, how func(a *account)) error {
 }
 
 // Lapse expires the access that an organisation has granted, as if it had not been used for 90 days.
-func (p *Provider) Lapse(organisation string) error {
+func (p *StandIn) Lapse(organisation string) error {
 	return p.change(organisation, func(a *account) { a.issued = p.o.Now().Add(-refreshLife) })
 }
 
 // Revoke revokes the access that an organisation has granted.
-func (p *Provider) Revoke(organisation string) error {
+func (p *StandIn) Revoke(organisation string) error {
 	return p.change(organisation, func(a *account) { a.revoked = true })
 }
 
 // endTokens ends the access tokens of an account.
-func (p *Provider) endTokens(a *account) {
+func (p *StandIn) endTokens(a *account) {
 	for token, g := range p.tokens {
 		if g.account == a {
 			delete(p.tokens, token)
@@ -90,7 +90,7 @@ type grant struct {
 
 // token grants an access token for a refresh token (RFC 6749, section 6), or for the code that a person has
 // brought back (section 4.1.3).
-func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
+func (p *StandIn) token(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var a *account
@@ -129,7 +129,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 
 // accountOf returns the account of a refresh token. If the token was used before, either this client or the
 // earlier one has stolen it: the access is revoked (RFC 9700, section 4.14.2).
-func (p *Provider) accountOf(refresh string) *account {
+func (p *StandIn) accountOf(refresh string) *account {
 	for _, a := range p.accounts {
 		if a.refreshToken == refresh {
 			return a
@@ -143,7 +143,7 @@ func (p *Provider) accountOf(refresh string) *account {
 }
 
 // grantOf returns the scopes of an access token.
-func (p *Provider) grantOf(ctx context.Context, token string) (scopes []string, active bool) {
+func (p *StandIn) grantOf(ctx context.Context, token string) (scopes []string, active bool) {
 	if p.o.Introspect != nil {
 		return p.o.Introspect(ctx, token)
 	}
@@ -155,7 +155,7 @@ func (p *Provider) grantOf(ctx context.Context, token string) (scopes []string, 
 
 // admits reports whether the request has an access token for a scope; if not, it answers the request (RFC
 // 6750, section 3).
-func (p *Provider) admits(w http.ResponseWriter, r *http.Request, scope string) bool {
+func (p *StandIn) admits(w http.ResponseWriter, r *http.Request, scope string) bool {
 	scopes, active := p.grantOf(r.Context(), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 	switch {
 	case !active:

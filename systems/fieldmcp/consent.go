@@ -16,14 +16,14 @@ import (
 	"time"
 )
 
-// A Client is an application that asks people for access to their accounts.
-type Client struct {
+// An Application asks people for access to their accounts.
+type Application struct {
 	ID, Secret  string
 	Title       string // the name for people
 	RedirectURI string // where people are sent back to
 }
 
-// Farmer is the organisation that grants access on the pages of a [Provider].
+// Farmer is the organisation that grants access on the pages of a [StandIn].
 const Farmer = "willow"
 
 // codeLife is how long a code can be exchanged for a token.
@@ -72,7 +72,7 @@ func among(scopes []string) (list []grantable) {
 }
 
 // askConsent is the page on which a person agrees (RFC 6749, section 4.1.1).
-func (p *Provider) askConsent(w http.ResponseWriter, r *http.Request) {
+func (p *StandIn) askConsent(w http.ResponseWriter, r *http.Request) {
 	v, ok := p.authorization(w, r)
 	if ok {
 		show(w, http.StatusOK, v)
@@ -81,7 +81,7 @@ func (p *Provider) askConsent(w http.ResponseWriter, r *http.Request) {
 
 // authorization reads a request for access. If it is not the client's, it ends here: to send people somewhere
 // else would be worse.
-func (p *Provider) authorization(w http.ResponseWriter, r *http.Request) (consentView, bool) {
+func (p *StandIn) authorization(w http.ResponseWriter, r *http.Request) (consentView, bool) {
 	c, q := p.o.Client, r.FormValue
 	problem := ""
 	switch {
@@ -108,7 +108,7 @@ func (p *Provider) authorization(w http.ResponseWriter, r *http.Request) (consen
 }
 
 // takeConsent sends a person back to the application, with a code if they have agreed.
-func (p *Provider) takeConsent(w http.ResponseWriter, r *http.Request) {
+func (p *StandIn) takeConsent(w http.ResponseWriter, r *http.Request) {
 	if !fromHere(w, r) {
 		return
 	}
@@ -137,7 +137,7 @@ func (p *Provider) takeConsent(w http.ResponseWriter, r *http.Request) {
 }
 
 // exchange returns the account for a code, or nil. A code is valid once.
-func (p *Provider) exchange(r *http.Request) *account {
+func (p *StandIn) exchange(r *http.Request) *account {
 	c := p.o.Client
 	id, secret, ok := r.BasicAuth()
 	if !ok {
@@ -162,7 +162,7 @@ func (p *Provider) exchange(r *http.Request) *account {
 }
 
 // showAccount is the farmer's page about who has access.
-func (p *Provider) showAccount(w http.ResponseWriter, _ *http.Request) {
+func (p *StandIn) showAccount(w http.ResponseWriter, _ *http.Request) {
 	v := consentView{App: p.o.Client.Title, State: "none"}
 	p.mu.Lock()
 	if a := p.accounts[Farmer]; a != nil {
@@ -179,7 +179,7 @@ func (p *Provider) showAccount(w http.ResponseWriter, _ *http.Request) {
 }
 
 // changeAccount revokes the farmer's access, or lets it lapse.
-func (p *Provider) changeAccount(w http.ResponseWriter, r *http.Request) {
+func (p *StandIn) changeAccount(w http.ResponseWriter, r *http.Request) {
 	if !fromHere(w, r) {
 		return
 	}

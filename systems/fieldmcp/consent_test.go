@@ -29,7 +29,7 @@ func newApp(t *testing.T) *app {
 	a := &app{t: t, now: newClock(), Config: oauth2.Config{
 		ClientID: "recourse", ClientSecret: "hunter2", RedirectURL: "http://127.0.0.1:1/back", Scopes: []string{"ag1", "ag3"},
 	}}
-	p, err := fieldmcp.NewProvider(fieldmcp.ProviderOptions{Now: a.now.Now, Client: &fieldmcp.Client{
+	p, err := fieldmcp.NewStandIn(fieldmcp.StandInOptions{Now: a.now.Now, Client: &fieldmcp.Application{
 		ID: a.ClientID, Secret: a.ClientSecret, Title: "Recourse", RedirectURI: a.RedirectURL,
 	}})
 	if err != nil {

@@ -24,7 +24,7 @@
 // connection that is not used for 90 days lapses by itself.
 //
 // Behind a gateway that keeps the accounts (Options.Provider) there are no organisations: each request has an
-// access token, and the provider, which may be a [Provider], decides what it allows.
+// access token, and the provider, which may be a [StandIn], decides what it allows.
 //
 // A missing or unknown key is HTTP 401; after 25 failures of an address within 900 s, 429.
 //

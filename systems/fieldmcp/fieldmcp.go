@@ -63,8 +63,8 @@ func Quotas(minute, month int64) []mcptool.Policy {
 type System struct {
 	server   *mcp.Server
 	handler  http.Handler
-	provider *Provider        // nil: external
-	backend  *loopback.Server // serves provider
+	provider *StandIn          // nil: external
+	backend  *loopback.Backend // serves provider
 	deere    *deere
 	auth     *authenticator
 	self     string // the caller on stdio
@@ -103,7 +103,7 @@ func New(o Options) (*System, error) {
 		return s, nil
 	}
 	var err error
-	if s.provider, err = NewProvider(ProviderOptions{Now: o.Now}); err != nil {
+	if s.provider, err = NewStandIn(StandInOptions{Now: o.Now}); err != nil {
 		return nil, fmt.Errorf("fieldmcp: %w", err)
 	}
 	if s.backend, err = loopback.Serve(s.provider); err != nil {

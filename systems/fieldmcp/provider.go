@@ -72,12 +72,12 @@ type operation struct {
 	Tonnes  float64 `json:"tonnes,omitempty"` // of a harvest
 }
 
-// A Provider is a stand-in for John Deere: an API with an OAuth authorization server (RFC 6749). A System has
+// A StandIn is a stand-in for John Deere: an API with an OAuth authorization server (RFC 6749). A System has
 // one of its own unless a gateway in front of it keeps the accounts, see Options.Provider.
 //
 // With a Client, a person grants access at /oauth/authorize, and revokes it on the page at /.
-type Provider struct {
-	o   ProviderOptions
+type StandIn struct {
+	o   StandInOptions
 	mux http.ServeMux
 
 	data struct {
@@ -96,23 +96,23 @@ type Provider struct {
 	asked    map[string]int // requests by path
 }
 
-// ProviderOptions change a Provider. The zero value is valid.
-type ProviderOptions struct {
+// StandInOptions change a StandIn. The zero value is valid.
+type StandInOptions struct {
 	// Now returns the time of day; nil means time.Now.
 	Now func() time.Time
 	// Client may ask people for access; nil: nobody may.
-	Client *Client
+	Client *Application
 	// Introspect returns the scopes of another authorization server's access tokens; nil: the provider issues
 	// its own.
 	Introspect func(ctx context.Context, token string) (scopes []string, active bool)
 }
 
-// NewProvider returns a provider without any grants.
-func NewProvider(o ProviderOptions) (*Provider, error) {
+// NewStandIn returns a provider without any grants.
+func NewStandIn(o StandInOptions) (*StandIn, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	p := &Provider{o: o, accounts: map[string]*account{}, codes: map[string]code{}, tokens: map[string]grant{}, asked: map[string]int{}}
+	p := &StandIn{o: o, accounts: map[string]*account{}, codes: map[string]code{}, tokens: map[string]grant{}, asked: map[string]int{}}
 	if err := json.Unmarshal(farms, &p.data); err != nil {
 		return nil, fmt.Errorf("farms.json: %w", err)
 	}
@@ -146,7 +146,7 @@ func NewProvider(o ProviderOptions) (*Provider, error) {
 }
 
 // ServeHTTP fails if the path requests a fault, and otherwise serves the API.
-func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *StandIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	target := r.URL.Path + " " + r.URL.RawQuery
 	count := p.count(r.URL.Path)
 	switch fault := loopback.Fault(target); fault {
@@ -182,7 +182,7 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 const maxPaths = 10_000
 
 // count counts the requests for a path.
-func (p *Provider) count(path string) int {
+func (p *StandIn) count(path string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.asked) >= maxPaths {
@@ -193,7 +193,7 @@ func (p *Provider) count(path string) int {
 }
 
 // known answers requests for an organization that does not exist.
-func (p *Provider) known(next http.HandlerFunc) http.HandlerFunc {
+func (p *StandIn) known(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !slices.ContainsFunc(p.data.Organizations, func(o organization) bool { return o.ID == r.PathValue("id") }) {
 			loopback.Refuse(w, http.StatusNotFound, "not_found")
@@ -204,7 +204,7 @@ func (p *Provider) known(next http.HandlerFunc) http.HandlerFunc {
 }
 
 // one returns a handler that answers with the item whose id is in the path.
-func one[T any](p *Provider, scope string, items *[]T, id func(T) string) http.HandlerFunc {
+func one[T any](p *StandIn, scope string, items *[]T, id func(T) string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !p.admits(w, r, scope) {
 			return
@@ -223,7 +223,7 @@ func one[T any](p *Provider, scope string, items *[]T, id func(T) string) http.H
 }
 
 // list returns a handler that answers with the items that match.
-func list[T any](p *Provider, scope string, items *[]T, passes func(*http.Request, T) bool) http.HandlerFunc {
+func list[T any](p *StandIn, scope string, items *[]T, passes func(*http.Request, T) bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !p.admits(w, r, scope) {
 			return

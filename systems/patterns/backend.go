@@ -39,8 +39,8 @@ type pattern struct {
 	Summary    string `json:"summary"`
 }
 
-// A rule is something that code is analyzed for.
-type rule struct {
+// A check is something that code is analyzed for.
+type check struct {
 	ID       string `json:"id"`
 	Category string `json:"category"`
 	Summary  string `json:"summary"`
@@ -186,7 +186,7 @@ func (b *backend) listRules(w http.ResponseWriter, r *http.Request) {
 	if b.fails(w, r, category) {
 		return
 	}
-	rules := slices.DeleteFunc(slices.Clone(analysisRules), func(r rule) bool { return !oneOf(category, r.Category) })
+	rules := slices.DeleteFunc(slices.Clone(analysisRules), func(r check) bool { return !oneOf(category, r.Category) })
 	if len(rules) == 0 {
 		loopback.Refuse(w, http.StatusNotFound, "category_not_found")
 		return

@@ -16,17 +16,17 @@ import (
 // provider is the backend's name in messages.
 const provider = "The pattern library"
 
-// client calls the backend. Its errors are records, made by the transport.
-type client struct {
+// apiClient calls the backend. Its errors are records, made by the transport.
+type apiClient struct {
 	base string
 	key  string
 	http *http.Client
 }
 
-func newClient(base, key string) *client {
+func newClient(base, key string) *apiClient {
 	transport := mcptool.Transport(&http.Transport{}, provider,
 		mcptool.WithMediaType("application/json"), mcptool.WithFailure("/error"))
-	return &client{base: base, key: key, http: &http.Client{Transport: transport}}
+	return &apiClient{base: base, key: key, http: &http.Client{Transport: transport}}
 }
 
 // hits are the results of a search.
@@ -36,7 +36,7 @@ type hits struct {
 	Patterns   []pattern      `json:"patterns"`   // up to the limit
 }
 
-func (c *client) search(ctx context.Context, q, category, difficulty string, limit int) (found hits, err error) {
+func (c *apiClient) search(ctx context.Context, q, category, difficulty string, limit int) (found hits, err error) {
 	query := url.Values{paramQuery: {q}, paramCategory: {category}, paramDifficulty: {difficulty}, "limit": {strconv.Itoa(limit)}}
 	err = c.do(ctx, http.MethodGet, "/api/patterns?"+query.Encode(), nil, &found)
 	if e, ok := errors.AsType[*recourse.Error](err); ok && e.Upstream.Code == codeLimit {
@@ -45,13 +45,13 @@ func (c *client) search(ctx context.Context, q, category, difficulty string, lim
 	return found, err
 }
 
-func (c *client) skills(ctx context.Context, q, category string) (found []skill, err error) {
+func (c *apiClient) skills(ctx context.Context, q, category string) (found []skill, err error) {
 	query := url.Values{paramQuery: {q}, paramCategory: {category}}
 	err = c.do(ctx, http.MethodGet, "/api/skills?"+query.Encode(), nil, &found)
 	return found, err
 }
 
-func (c *client) skill(ctx context.Context, slug string) (k skill, err error) {
+func (c *apiClient) skill(ctx context.Context, slug string) (k skill, err error) {
 	err = c.do(ctx, http.MethodGet, "/api/skills/"+url.PathEscape(slug), nil, &k)
 	if errors.Is(err, recourse.KindNotFound) {
 		err = recourse.From(err).WithMessage("%s has no skill of that slug.", provider)
@@ -59,27 +59,27 @@ func (c *client) skill(ctx context.Context, slug string) (k skill, err error) {
 	return k, err
 }
 
-func (c *client) pattern(ctx context.Context, id string) (pattern, error) {
+func (c *apiClient) pattern(ctx context.Context, id string) (pattern, error) {
 	var p pattern
 	err := c.do(ctx, http.MethodGet, "/api/patterns/"+url.PathEscape(id), nil, &p)
 	return p, err
 }
 
-func (c *client) rules(ctx context.Context, category string) ([]rule, error) {
-	var rules []rule
+func (c *apiClient) rules(ctx context.Context, category string) ([]check, error) {
+	var rules []check
 	query := url.Values{paramCategory: {category}}
 	err := c.do(ctx, http.MethodGet, "/api/rules?"+query.Encode(), nil, &rules)
 	return rules, err
 }
 
-func (c *client) analyze(ctx context.Context, in codeArgs) ([]finding, error) {
+func (c *apiClient) analyze(ctx context.Context, in codeArgs) ([]finding, error) {
 	var findings []finding
 	err := c.do(ctx, http.MethodPost, "/api/analyses", in, &findings)
 	return findings, err
 }
 
 // do makes a request and reads its answer into out.
-func (c *client) do(ctx context.Context, method, path string, in, out any) error {
+func (c *apiClient) do(ctx context.Context, method, path string, in, out any) error {
 	var body bytes.Buffer
 	if in != nil {
 		if err := json.NewEncoder(&body).Encode(in); err != nil {

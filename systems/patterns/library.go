@@ -16,7 +16,7 @@ var (
 var library []byte
 
 // analysisRules are the rules that the backend checks, line by line.
-var analysisRules = []rule{
+var analysisRules = []check{
 	{
 		ID: "long-parameter-list", Category: "size", Pattern: "builder", Summary: "more than five parameters are hard to get right",
 		sign: regexp.MustCompile(`func\b[^(]*(\([^)]*\)\s*\w+)?\((?:[^,)]*,){5,}`),

@@ -66,8 +66,8 @@ type Options struct {
 type System struct {
 	server  *mcp.Server
 	handler http.Handler
-	backend *loopback.Server
-	api     *client
+	backend *loopback.Backend
+	api     *apiClient
 	key     string
 }
 

@@ -124,8 +124,8 @@ func bearer(header http.Header) string {
 	return strings.TrimSpace(token)
 }
 
-// refusal is an answer of the service that reports a failure.
-type refusal struct {
+// apiFailure is an answer of the service that reports a failure.
+type apiFailure struct {
 	status int
 
 	Code        string         `json:"error_code,omitempty"`
@@ -135,14 +135,14 @@ type refusal struct {
 }
 
 // Error returns the message.
-func (r *refusal) Error() string { return r.Message }
+func (r *apiFailure) Error() string { return r.Message }
 
-func refuse(status int, code, format string, args ...any) *refusal {
-	return &refusal{status: status, Code: code, Message: fmt.Sprintf(format, args...)}
+func refuse(status int, code, format string, args ...any) *apiFailure {
+	return &apiFailure{status: status, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
 func answer(w http.ResponseWriter, value any, err error) {
-	r, refused := err.(*refusal) //nolint:errorlint // handlers wrap nothing
+	r, refused := err.(*apiFailure) //nolint:errorlint // handlers wrap nothing
 	switch {
 	case refused:
 		if r.status == http.StatusTooManyRequests {
@@ -164,8 +164,8 @@ func read[T any](r *http.Request) (T, error) {
 	return in, err
 }
 
-// list is the form of answers with lists.
-type list[T any] struct {
+// listing is the form of answers with lists.
+type listing[T any] struct {
 	Items []T `json:"items"`
 }
 
@@ -175,7 +175,7 @@ func (b *backend) newID() string {
 	return fmt.Sprintf("5d2c9e1a-7b40-4f6e-9a31-%012x", b.lastID)
 }
 
-func notFound(what string) *refusal {
+func notFound(what string) *apiFailure {
 	return refuse(http.StatusNotFound, "not_found", "There is no such %s.", what)
 }
 
@@ -236,7 +236,7 @@ func ofWorkspace[T any](b *backend, r *http.Request, things []*T, workspaceOf fu
 			return nil, err
 		}
 	}
-	found := list[*T]{Items: []*T{}}
+	found := listing[*T]{Items: []*T{}}
 	for _, t := range things {
 		if _, err := b.workspace(workspaceOf(t)); err == nil && (id == "" || workspaceOf(t) == id) {
 			found.Items = append(found.Items, t)
@@ -246,6 +246,6 @@ func ofWorkspace[T any](b *backend, r *http.Request, things []*T, workspaceOf fu
 }
 
 // full refuses something for which a free plan has no room.
-func full(what string, most int) *refusal {
+func full(what string, most int) *apiFailure {
 	return refuse(http.StatusForbidden, "usage_limit_reached", "The free plan holds %d %s, and all of them are taken.", most, what)
 }

@@ -78,7 +78,7 @@ func (b *backend) generatePeople(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := list[*person]{Items: []*person{}}
+	made := listing[*person]{Items: []*person{}}
 	if err := b.roomForPeople(w, in.Count); err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 func (b *backend) listWorkspaces(*http.Request) (any, error) {
-	found := list[*workspace]{Items: []*workspace{}}
+	found := listing[*workspace]{Items: []*workspace{}}
 	for _, w := range b.workspaces {
 		if w.owner == b.caller {
 			found.Items = append(found.Items, w)
@@ -73,8 +73,8 @@ func (b *backend) setBrand(r *http.Request) (any, error) {
 	return in, nil
 }
 
-// A login is a login at a site that people are to see. Its password is never shown again.
-type login struct {
+// A siteLogin is a login at a site that people are to see. Its password is never shown again.
+type siteLogin struct {
 	Domain   string `json:"domain"`
 	Username string `json:"username"`
 	Password string `json:"password,omitempty"`
@@ -85,11 +85,11 @@ func (b *backend) listLogins(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return list[login]{Items: append([]login{}, w.logins...)}, nil
+	return listing[siteLogin]{Items: append([]siteLogin{}, w.logins...)}, nil
 }
 
 func (b *backend) setLogin(r *http.Request) (any, error) {
-	in, err := read[login](r)
+	in, err := read[siteLogin](r)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (b *backend) setLogin(r *http.Request) (any, error) {
 		return nil, err
 	}
 	in.Password = ""
-	w.logins = append(slices.DeleteFunc(w.logins, func(l login) bool { return l.Domain == in.Domain }), in)
+	w.logins = append(slices.DeleteFunc(w.logins, func(l siteLogin) bool { return l.Domain == in.Domain }), in)
 	return in, nil
 }
 
@@ -108,7 +108,7 @@ func (b *backend) deleteLogin(r *http.Request) (any, error) {
 		return nil, err
 	}
 	before := len(w.logins)
-	w.logins = slices.DeleteFunc(w.logins, func(l login) bool { return l.Domain == r.URL.Query().Get("domain") })
+	w.logins = slices.DeleteFunc(w.logins, func(l siteLogin) bool { return l.Domain == r.URL.Query().Get("domain") })
 	if len(w.logins) == before {
 		return nil, notFound("login")
 	}

@@ -20,9 +20,9 @@ const provider = "The backend"
 // object is a JSON object, as the service answers and as tools return it.
 type object = map[string]any
 
-// client calls the service. Its errors are records, which the transport makes from the service's bodies as
+// apiClient calls the service. Its errors are records, which the transport makes from the service's bodies as
 // the contract says.
-type client struct {
+type apiClient struct {
 	base    string
 	token   string
 	timeout time.Duration
@@ -30,16 +30,16 @@ type client struct {
 	aliases *aliases
 }
 
-func newClient(base string, o Options, c *contract.Contract, a *aliases, t http.RoundTripper) *client {
+func newClient(base string, o Options, c *contract.Contract, a *aliases, t http.RoundTripper) *apiClient {
 	transport := mcptool.Transport(t, provider, mcptool.WithUpstream(c), mcptool.WithMediaType("application/json"))
-	return &client{base: base, token: o.Token, timeout: o.Timeout, http: &http.Client{Transport: transport}, aliases: a}
+	return &apiClient{base: base, token: o.Token, timeout: o.Timeout, http: &http.Client{Transport: transport}, aliases: a}
 }
 
 // tokenKey is the context key of the caller's token on a hosted server.
 type tokenKey struct{}
 
 // do makes a request about things of a type, and returns the answer with aliases instead of ids.
-func (c *client) do(ctx context.Context, method, path, typ string, in any) (object, error) {
+func (c *apiClient) do(ctx context.Context, method, path, typ string, in any) (object, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	var body bytes.Buffer

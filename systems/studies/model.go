@@ -11,7 +11,7 @@ type workspace struct {
 
 	owner  string
 	brand  brand
-	logins []login
+	logins []siteLogin
 }
 
 // brand is how a workspace presents itself.

@@ -68,8 +68,8 @@ type System struct {
 	contract *contract.Contract
 	server   *mcp.Server
 	handler  http.Handler
-	backend  *loopback.Server
-	api      *client
+	backend  *loopback.Backend
+	api      *apiClient
 	aliases  aliases
 	tunnel   tunnel
 }

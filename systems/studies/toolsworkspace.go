@@ -79,7 +79,7 @@ type setLoginArgs struct {
 
 func (s *System) setLogin(ctx context.Context, in setLoginArgs) (object, error) {
 	return s.ofWorkspace(ctx, http.MethodPut, in.WorkspaceID, "/logins",
-		login{Domain: in.Domain, Username: in.Username, Password: in.Password})
+		siteLogin{Domain: in.Domain, Username: in.Username, Password: in.Password})
 }
 
 type deleteLoginArgs struct {

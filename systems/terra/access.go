@@ -41,7 +41,7 @@ const (
 )
 
 // DemoClient returns the client that may read Ada's data.
-func DemoClient() *Client { return &Client{DevID: DevID, APIKey: APIKey, User: Ada} }
+func DemoClient() *Developer { return &Developer{DevID: DevID, APIKey: APIKey, User: Ada} }
 
 // developers holds the SHA-256 sums of API keys by dev-id.
 type developers map[string][sha256.Size]byte
@@ -68,15 +68,15 @@ func (d developers) know(id, key string) bool {
 	return subtle.ConstantTimeCompare(got[:], want[:]) == 1 && known
 }
 
-// account is the directory's entry of a user.
-type account struct {
+// userEntry is the directory's entry of a user.
+type userEntry struct {
 	developer string
 	region    string
 	damaged   bool // the entry cannot be read
 }
 
 // directory holds the users by id.
-type directory map[string]account
+type directory map[string]userEntry
 
 var _ mcptool.Users = directory(nil)
 

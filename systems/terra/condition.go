@@ -6,12 +6,12 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// condition is a node of a where: and, or, not, or a comparison of a field with a value. A condition without
+// where is a node of a where: and, or, not, or a comparison of a field with a value. A node without
 // any of these is empty.
-type condition struct {
-	And      []*condition    `json:"and,omitempty"`
-	Or       []*condition    `json:"or,omitempty"`
-	Not      *condition      `json:"not,omitempty"`
+type where struct {
+	And      []*where        `json:"and,omitempty"`
+	Or       []*where        `json:"or,omitempty"`
+	Not      *where          `json:"not,omitempty"`
 	Field    string          `json:"field,omitempty"`
 	Operator string          `json:"operator,omitempty"`
 	Value    json.RawMessage `json:"value,omitempty"`
@@ -34,7 +34,7 @@ type filter func(row) bool
 var everyRow filter
 
 // filter converts the condition for a table.
-func (c *condition) filter(t *table) (filter, error) {
+func (c *where) filter(t *table) (filter, error) {
 	switch {
 	case c == nil || c.parts() == 0:
 		return everyRow, nil
@@ -67,7 +67,7 @@ func (c *condition) filter(t *table) (filter, error) {
 }
 
 // parts counts the forms that the condition has at once.
-func (c *condition) parts() int {
+func (c *where) parts() int {
 	n := 0
 	for _, is := range []bool{c.And != nil, c.Or != nil, c.Not != nil, c.Field != "" || c.Operator != "" || c.Value != nil} {
 		if is {
@@ -78,7 +78,7 @@ func (c *condition) parts() int {
 }
 
 // filters converts conditions and leaves out empty ones.
-func filters(t *table, conditions []*condition) ([]filter, error) {
+func filters(t *table, conditions []*where) ([]filter, error) {
 	var list []filter
 	for _, c := range conditions {
 		f, err := c.filter(t)
@@ -115,7 +115,7 @@ func some(list []filter) filter {
 }
 
 // comparison converts a comparison. A field that a record lacks matches no comparison.
-func (c *condition) comparison(t *table) (filter, error) {
+func (c *where) comparison(t *table) (filter, error) {
 	f, err := t.field(c.Field)
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (c *condition) comparison(t *table) (filter, error) {
 }
 
 // values reads what the field is compared with: one value, or those of an IN.
-func (c *condition) values(f field) ([]value, error) {
+func (c *where) values(f field) ([]value, error) {
 	var list []json.RawMessage
 	isList := json.Unmarshal(c.Value, &list) == nil && list != nil
 	switch {
@@ -172,7 +172,7 @@ func (c *condition) values(f field) ([]value, error) {
 
 // accepts reports whether the operator holds for a field that is less than a value (-1), equal to it (0) or
 // greater (1).
-func (c *condition) accepts(order int) bool {
+func (c *where) accepts(order int) bool {
 	switch c.Operator {
 	case opNE:
 		return order != 0

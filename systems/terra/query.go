@@ -14,7 +14,7 @@ import (
 type query struct {
 	Fields []string    `json:"fields,omitempty"`
 	Select []aggregate `json:"select,omitempty"`
-	Where  *condition  `json:"where,omitempty"`
+	Where  *where      `json:"where,omitempty"`
 }
 
 // aggregate is a number computed from a field of all records.

@@ -32,11 +32,11 @@ type Options struct {
 	Timeout time.Duration
 	// Client is the caller if there is no HTTP request, as on stdio; nil: unknown. A program takes it from
 	// its environment.
-	Client *Client
+	Client *Developer
 }
 
-// Client is a caller, and the user whose data it reads.
-type Client struct{ DevID, APIKey, User string }
+// Developer is a caller, and the user whose data it reads.
+type Developer struct{ DevID, APIKey, User string }
 
 // System is the gateway and the MCP servers behind it. Get one with New.
 type System struct {
@@ -107,19 +107,19 @@ func (s *System) newServer() *mcp.Server {
 }
 
 // tool returns the handler of the tool for a table.
-func (s *System) tool(t *table) mcp.ToolHandlerFor[query, answer] {
-	return func(ctx context.Context, req *mcp.CallToolRequest, q query) (*mcp.CallToolResult, answer, error) {
+func (s *System) tool(t *table) mcp.ToolHandlerFor[query, toolResult] {
+	return func(ctx context.Context, req *mcp.CallToolRequest, q query) (*mcp.CallToolResult, toolResult, error) {
 		user, err := s.userOf(ctx, req)
 		if err != nil {
-			return nil, answer{}, err
+			return nil, toolResult{}, err
 		}
 		data, err := q.run(t, t.rows[user])
-		return nil, answer{Data: data}, err
+		return nil, toolResult{Data: data}, err
 	}
 }
 
-// answer is the result of the tools.
-type answer struct {
+// toolResult is the result of the tools.
+type toolResult struct {
 	Data []map[string]any `json:"data" jsonschema:"one object for each record; of a select, one for all of them"`
 }
 

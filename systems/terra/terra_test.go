@@ -354,17 +354,17 @@ func TestStdio(t *testing.T) {
 
 	tests := []struct {
 		name, want string
-		client     *terra.Client
+		client     *terra.Developer
 		origin     recourse.Origin
 	}{
 		{"nobody", "request context is unavailable", nil, recourse.OriginServer},
-		{"no credentials", "dev-id or x-api-key headers are missing", &terra.Client{User: "alice", APIKey: "another"}, recourse.OriginCaller},
-		{"wrong credentials", "unauthorized", &terra.Client{DevID: terra.DevID, APIKey: "another"}, recourse.OriginCaller},
-		{"no user", "missing user_id parameter", &terra.Client{DevID: terra.DevID, APIKey: terra.APIKey}, recourse.OriginCaller},
-		{"a malformed user", "invalid user id", &terra.Client{DevID: terra.DevID, APIKey: terra.APIKey, User: "alice"}, recourse.OriginCaller},
+		{"no credentials", "dev-id or x-api-key headers are missing", &terra.Developer{User: "alice", APIKey: "another"}, recourse.OriginCaller},
+		{"wrong credentials", "unauthorized", &terra.Developer{DevID: terra.DevID, APIKey: "another"}, recourse.OriginCaller},
+		{"no user", "missing user_id parameter", &terra.Developer{DevID: terra.DevID, APIKey: terra.APIKey}, recourse.OriginCaller},
+		{"a malformed user", "invalid user id", &terra.Developer{DevID: terra.DevID, APIKey: terra.APIKey, User: "alice"}, recourse.OriginCaller},
 		{
 			"a directory that cannot be read", "something went wrong",
-			&terra.Client{DevID: terra.DevID, APIKey: terra.APIKey, User: strings.TrimSuffix(terra.Ada, "1") + "6"}, recourse.OriginServer,
+			&terra.Developer{DevID: terra.DevID, APIKey: terra.APIKey, User: strings.TrimSuffix(terra.Ada, "1") + "6"}, recourse.OriginServer,
 		},
 		{"Ada", `{"data":[{"awakenings":2},{"awakenings":4},{"awakenings":1},{"awakenings":5},{"awakenings":2},{"awakenings":3}]}`, terra.DemoClient(), ""},
 	}

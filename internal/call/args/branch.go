@@ -93,12 +93,12 @@ func (r *report) fork() *report {
 
 // negated is the fault of a value that matches a schema under not. If that schema requires members, these are
 // at fault.
-func negated(n *schemaNode, v *value, at *place) finding {
+func negated(n *schemaNode, v *value, at *place) leaf {
 	names := given(v, []*schemaNode{n.not})
 	if len(names) == 0 {
-		return finding{at: at, rule: "not", node: n, value: v, want: describeNot(n.not)}
+		return leaf{at: at, rule: "not", node: n, value: v, want: describeNot(n.not)}
 	}
-	f := finding{at: at.member(names[0]), rule: "not", node: n, names: names}
+	f := leaf{at: at.member(names[0]), rule: "not", node: n, names: names}
 	if len(names) > 1 {
 		f.value = v.member(names[0])
 	}
@@ -106,12 +106,12 @@ func negated(n *schemaNode, v *value, at *place) finding {
 }
 
 // ambiguous is the fault of a value that matches several branches of oneOf.
-func ambiguous(matched []*schemaNode, n *schemaNode, v *value, at *place) finding {
+func ambiguous(matched []*schemaNode, n *schemaNode, v *value, at *place) leaf {
 	names := given(v, matched)
 	if len(names) < 2 {
-		return finding{at: at, rule: "oneOf", node: n, value: v, want: "exactly one of the allowed forms"}
+		return leaf{at: at, rule: "oneOf", node: n, value: v, want: "exactly one of the allowed forms"}
 	}
-	return finding{at: at.member(names[0]), rule: "oneOf", node: n, value: v.member(names[0]), names: names}
+	return leaf{at: at.member(names[0]), rule: "oneOf", node: n, value: v.member(names[0]), names: names}
 }
 
 // given returns the members required by the schemas that v has. It returns nothing if the schemas require
@@ -149,10 +149,10 @@ func closest(branches []*report, at *place, exactly bool) *report {
 	}
 	if len(branches) > 1 {
 		if f, ok := oneMissing(branches, at, exactly); ok {
-			return &report{found: []finding{f}}
+			return &report{found: []leaf{f}}
 		}
 		if f, ok := oneValue(branches, at); ok {
-			return &report{found: []finding{f}}
+			return &report{found: []leaf{f}}
 		}
 	}
 	return slices.MinFunc(branches, func(x, y *report) int { return distance(x, at) - distance(y, at) })
@@ -180,18 +180,18 @@ func distance(r *report, at *place) int {
 }
 
 // isChoice reports whether f says that a value is of a different sort altogether.
-func isChoice(f finding) bool {
+func isChoice(f leaf) bool {
 	return f.rule == "type" || f.rule == "const" || f.rule == "enum" || f.rule == "anyOf" || f.rule == "false"
 }
 
 // oneMissing joins branches that only require different members.
-func oneMissing(branches []*report, at *place, exactly bool) (finding, bool) {
+func oneMissing(branches []*report, at *place, exactly bool) (leaf, bool) {
 	var choices []string
 	for _, r := range branches {
 		var names []string
 		for _, f := range r.found {
 			if f.rule != ruleRequired || f.want != "" || f.at.parent != at {
-				return finding{}, false
+				return leaf{}, false
 			}
 			names = append(names, shown(f.at.name))
 		}
@@ -206,14 +206,14 @@ func oneMissing(branches []*report, at *place, exactly bool) (finding, bool) {
 }
 
 // oneValue joins branches that all want a different value in the same place.
-func oneValue(branches []*report, at *place) (finding, bool) {
+func oneValue(branches []*report, at *place) (leaf, bool) {
 	self := at.pointer()
 	var wants []string
 	joined := branches[0].found[0]
 	for _, r := range branches {
 		f := r.found[0]
 		if len(r.found) != 1 || !isChoice(f) || f.pointer != self || f.rule == "false" {
-			return finding{}, false
+			return leaf{}, false
 		}
 		if f.rule != joined.rule {
 			joined.rule = "anyOf"

@@ -45,7 +45,7 @@ var typeNames = map[string]string{
 const wholeParam = "arguments"
 
 // violation makes the texts of f; secrets are pointers to values that must not be shown.
-func (f finding) violation(secrets []string) recourse.Violation {
+func (f leaf) violation(secrets []string) recourse.Violation {
 	v := recourse.Violation{Pointer: f.pointer, Param: f.at.param(), Rule: f.rule}
 	if !f.hidden(secrets) {
 		v.Got = stdjson.RawMessage(f.value.got())
@@ -89,7 +89,7 @@ func (f finding) violation(secrets []string) recourse.Violation {
 }
 
 // missing describes what is expected of a missing parameter, if the schema does so in few words.
-func (f finding) missing() string {
+func (f leaf) missing() string {
 	for _, n := range f.node.reach() {
 		property := n.properties[f.at.name]
 		switch {
@@ -104,7 +104,7 @@ func (f finding) missing() string {
 }
 
 // hidden reports whether the value of f is, holds or is part of a secret.
-func (f finding) hidden(secrets []string) bool {
+func (f leaf) hidden(secrets []string) bool {
 	if f.value == nil || f.node.isSecret() {
 		return true
 	}
@@ -226,7 +226,7 @@ func cutString(text string) json.Value {
 func quote(text string) []byte { return json.AppendQuote(nil, text) }
 
 // wanted describes what the rule of f requires.
-func (f finding) wanted() string {
+func (f leaf) wanted() string {
 	if f.want != "" {
 		return f.want
 	}
@@ -354,7 +354,7 @@ func count(bound string, n int, noun string) string {
 
 // suggestion names the parameter that the unknown one of f was probably meant to be, or
 // those that exist.
-func (f finding) suggestion() string {
+func (f leaf) suggestion() string {
 	const mostNames, mostKnown = 8, 250
 	known := f.known()
 	if len(known) > mostKnown {
@@ -370,7 +370,7 @@ func (f finding) suggestion() string {
 }
 
 // known returns the parameters that could be given together with the present ones.
-func (f finding) known() []string {
+func (f leaf) known() []string {
 	schemas := []*schemaNode{f.node}
 	if f.rule == "unevaluatedProperties" {
 		schemas = f.node.reach()

@@ -45,7 +45,7 @@ func (c *check) spend(n int) bool {
 func (c *check) exhausted() bool { return c.steps <= 0 }
 
 // fail adds f to out, unless out is nil, and returns false.
-func (c *check) fail(out *report, f finding) bool {
+func (c *check) fail(out *report, f leaf) bool {
 	if out != nil && c.spend(findingSteps) && !c.exhausted() {
 		f.pointer = f.at.pointer()
 		out.add(f)
@@ -64,7 +64,7 @@ func (c *check) rules(n *schemaNode, v *value, at *place, out *report, rules ...
 	ok := true
 	for _, r := range rules {
 		if !r.kept {
-			ok = c.fail(out, finding{at: at, rule: r.name, node: n, value: v})
+			ok = c.fail(out, leaf{at: at, rule: r.name, node: n, value: v})
 		}
 	}
 	return ok
@@ -84,13 +84,13 @@ func (c *check) eval(n *schemaNode, v *value, at *place, out *report, seen *seen
 		c.secrets = append(c.secrets, at.pointer())
 	}
 	if n.nothing {
-		return c.fail(out, finding{at: at, rule: "false", node: n, value: v})
+		return c.fail(out, leaf{at: at, rule: "false", node: n, value: v})
 	}
 	if !hasType(n, v) {
-		return c.fail(out, finding{at: at, rule: "type", node: n, value: v})
+		return c.fail(out, leaf{at: at, rule: "type", node: n, value: v})
 	}
 	if n.enum != nil && c.spend(1+len(v.raw)/16) && !n.enum.set[v.canonical()] {
-		return c.fail(out, finding{at: at, rule: n.enum.rule, node: n, value: v})
+		return c.fail(out, leaf{at: at, rule: n.enum.rule, node: n, value: v})
 	}
 
 	outer := seen
@@ -163,7 +163,7 @@ func (c *check) text(n *schemaNode, v *value, at *place, out *report) bool {
 	ok := true
 	text := v.text()
 	if n.format != nil && c.spend(1+len(text)/16) && n.format.Validate(text) != nil {
-		ok = c.fail(out, finding{at: at, rule: "format", node: n, value: v})
+		ok = c.fail(out, leaf{at: at, rule: "format", node: n, value: v})
 	}
 	if n.minLength != nil || n.maxLength != nil {
 		length := utf8.RuneCountInString(text)
@@ -172,7 +172,7 @@ func (c *check) text(n *schemaNode, v *value, at *place, out *report) bool {
 			assertion{"maxLength", n.maxLength == nil || length <= *n.maxLength}) && ok
 	}
 	if n.pattern != nil && !c.matches(n.pattern, text) {
-		ok = c.fail(out, finding{at: at, rule: "pattern", node: n, value: v})
+		ok = c.fail(out, leaf{at: at, rule: "pattern", node: n, value: v})
 	}
 	return ok
 }
@@ -201,7 +201,7 @@ func (c *check) object(n *schemaNode, v *value, at *place, out *report, seen *se
 		assertion{"maxProperties", n.maxMembers == nil || len(v.members) <= *n.maxMembers})
 	for _, name := range n.required {
 		if c.spend(1) && v.member(name) == nil {
-			ok = c.fail(out, finding{at: at.member(name), rule: ruleRequired, node: n})
+			ok = c.fail(out, leaf{at: at.member(name), rule: ruleRequired, node: n})
 		}
 	}
 	for _, d := range n.dependentRequired {
@@ -210,7 +210,7 @@ func (c *check) object(n *schemaNode, v *value, at *place, out *report, seen *se
 		}
 		for _, name := range d.required {
 			if c.spend(1) && v.member(name) == nil {
-				ok = c.fail(out, finding{at: at.member(name), rule: "dependentRequired", node: n, names: []string{d.name}})
+				ok = c.fail(out, leaf{at: at.member(name), rule: "dependentRequired", node: n, names: []string{d.name}})
 			}
 		}
 	}
@@ -244,7 +244,7 @@ func (c *check) member(n *schemaNode, m *property, of *value, at *place, out *re
 	case evaluated || n.additional == nil:
 	case n.additional.nothing:
 		evaluated = true
-		ok = c.fail(out, finding{at: here, rule: "additionalProperties", node: n, value: &m.value, of: of})
+		ok = c.fail(out, leaf{at: here, rule: "additionalProperties", node: n, value: &m.value, of: of})
 	default:
 		evaluated = true
 		ok = c.eval(n.additional, &m.value, here, out, nil) && ok
@@ -255,7 +255,7 @@ func (c *check) member(n *schemaNode, m *property, of *value, at *place, out *re
 	if n.propertyNames != nil {
 		name := value{kind: '"', raw: quote(m.name)}
 		if !c.eval(n.propertyNames, &name, here, nil, nil) {
-			ok = c.fail(out, finding{at: here, rule: "propertyNames", node: n})
+			ok = c.fail(out, leaf{at: here, rule: "propertyNames", node: n})
 		}
 	}
 	return ok
@@ -278,7 +278,7 @@ func (c *check) array(n *schemaNode, v *value, at *place, out *report, seen *see
 		case schema == nil:
 			continue
 		case schema.nothing: // the array is too long: reported once
-			ok = c.fail(out, finding{at: at, rule: name, node: n, value: v})
+			ok = c.fail(out, leaf{at: at, rule: name, node: n, value: v})
 			seen.allItems()
 			return ok && c.containing(n, v, at, out, seen)
 		}
@@ -331,7 +331,7 @@ func (c *check) unevaluated(n *schemaNode, v *value, at *place, out *report, see
 			switch {
 			case seen.hasProperty(m.name):
 			case n.unevaluated.nothing:
-				ok = c.fail(out, finding{at: at.member(m.name), rule: "unevaluatedProperties", node: n, value: &m.value, of: v})
+				ok = c.fail(out, leaf{at: at.member(m.name), rule: "unevaluatedProperties", node: n, value: &m.value, of: v})
 			default:
 				ok = c.eval(n.unevaluated, &m.value, at.member(m.name), out, nil) && ok
 			}
@@ -344,7 +344,7 @@ func (c *check) unevaluated(n *schemaNode, v *value, at *place, out *report, see
 				continue
 			}
 			if n.unevaluatedItems.nothing {
-				ok = c.fail(out, finding{at: at, rule: "unevaluatedItems", node: n, value: v})
+				ok = c.fail(out, leaf{at: at, rule: "unevaluatedItems", node: n, value: v})
 				break
 			}
 			ok = c.eval(n.unevaluatedItems, &v.items[i], at.item(i), out, nil) && ok

@@ -21,9 +21,9 @@ func (c *check) integer(n *schemaNode, v *value, d decimal, at *place, out *repo
 	case !isFloat(v): // already reported
 		return true
 	case d.compare(mostInteger) > 0:
-		return c.fail(out, finding{at: at, rule: "maximum", node: n, value: v, want: "at most " + mostInteger.String()})
+		return c.fail(out, leaf{at: at, rule: "maximum", node: n, value: v, want: "at most " + mostInteger.String()})
 	case d.compare(leastInteger) < 0:
-		return c.fail(out, finding{at: at, rule: "minimum", node: n, value: v, want: "at least " + leastInteger.String()})
+		return c.fail(out, leaf{at: at, rule: "minimum", node: n, value: v, want: "at least " + leastInteger.String()})
 	default:
 		return true
 	}
@@ -37,7 +37,7 @@ func (c *check) floats(v *value, at *place, out *report) {
 	switch v.kind { //nolint:exhaustive // only numbers matter, and what contains them
 	case '0':
 		if !isFloat(v) {
-			c.fail(out, finding{at: at, rule: "maximum", node: &schemaNode{}, value: v, want: "a number that fits into 64 bits"})
+			c.fail(out, leaf{at: at, rule: "maximum", node: &schemaNode{}, value: v, want: "a number that fits into 64 bits"})
 		}
 	case '{':
 		for i := range v.members {

@@ -47,8 +47,8 @@ func (p *place) pointer() string {
 // param returns p in the form that people write.
 func (p *place) param() string { return strings.Join(p.path(), ".") }
 
-// finding is one leaf cause. Its texts are only made if it is reported.
-type finding struct {
+// A leaf is a cause that has no other. Its texts are only made if it is reported.
+type leaf struct {
 	pointer string
 	at      *place
 	rule    string
@@ -61,10 +61,10 @@ type finding struct {
 
 // report holds the first findings by pointer, then by kind and rule.
 type report struct {
-	found []finding
+	found []leaf
 }
 
-func (r *report) add(f finding) {
+func (r *report) add(f leaf) {
 	i, known := slices.BinarySearchFunc(r.found, f, compareFindings)
 	if known && r.found[i].node == f.node && slices.Equal(r.found[i].names, f.names) || i == maxViolations {
 		return
@@ -81,7 +81,7 @@ func (r *report) merge(o *report) {
 	}
 }
 
-func compareFindings(x, y finding) int {
+func compareFindings(x, y leaf) int {
 	return cmp.Or(
 		strings.Compare(x.pointer, y.pointer),
 		slices.Index(deciding, kindOf(x.rule))-slices.Index(deciding, kindOf(y.rule)),

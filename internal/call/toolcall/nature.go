@@ -2,8 +2,8 @@ package toolcall
 
 import "github.com/recoursehq/recourse/retry"
 
-// Said is what is known about a tool, and from whom.
-type Said struct {
+// Claims is what is known about a tool, and from whom.
+type Claims struct {
 	// ReadOnly and Idempotent are set by the user of the tool: in the server's entry in the configuration, or
 	// by the author's option.
 	ReadOnly, Idempotent *bool
@@ -17,13 +17,13 @@ type Said struct {
 
 // Assumed reports whether nobody says what the tool does, so that it is only assumed to write. That a tool's annotations deny that it
 // reads says nothing: some SDKs write that of every tool whose author says nothing.
-func (s Said) Assumed() bool {
+func (s Claims) Assumed() bool {
 	return s.ReadOnly == nil && s.Idempotent == nil && !s.Verified && !s.Reads &&
 		(s.Annotated == nil || !s.Annotated.ReadOnly && !s.Annotated.Idempotent)
 }
 
 // Nature returns what the tool does to the world. The first source that says something decides.
-func (s Said) Nature() retry.Nature {
+func (s Claims) Nature() retry.Nature {
 	reads, idempotent := s.Reads, false
 	if s.Annotated != nil && !reads {
 		reads, idempotent = s.Annotated.ReadOnly, s.Annotated.Idempotent

@@ -20,27 +20,27 @@ func newBrowser() *browser {
 	return &browser{http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}}
 }
 
-// A view is what a browser would show.
-type view struct {
+// A screen is what a browser would show.
+type screen struct {
 	url  *url.URL
 	text string
 }
 
 // submit sends a form.
-func (b *browser) submit(ctx context.Context, to string, form url.Values) (view, error) {
+func (b *browser) submit(ctx context.Context, to string, form url.Values) (screen, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(form.Encode()))
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	resp, err := b.Do(req)
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	defer resp.Body.Close()
 	const most = 1 << 20
 	text, err := io.ReadAll(io.LimitReader(resp.Body, most))
-	return view{resp.Request.URL, string(text)}, err
+	return screen{resp.Request.URL, string(text)}, err
 }
 
 // hidden matches a field that a form sends back.

@@ -139,7 +139,7 @@ func startRanch(ctx context.Context) (*ranch, error) {
 	r.later(func() { _ = ln.Close() }) // the gateway may have closed it
 	r.gateway = "http://" + ln.Addr().String()
 	secret := rand.Text()
-	deere, err := fieldmcp.NewProvider(fieldmcp.ProviderOptions{Client: &fieldmcp.Client{
+	deere, err := fieldmcp.NewStandIn(fieldmcp.StandInOptions{Client: &fieldmcp.Application{
 		ID: "recourse", Secret: secret, Title: "Recourse", RedirectURI: r.gateway + "/connect/callback",
 	}})
 	if err != nil {

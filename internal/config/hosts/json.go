@@ -9,7 +9,7 @@ import (
 )
 
 // jsonForm describes how the members of a JSON object follow each other.
-var jsonForm = form{sign: ": ", quote: true}
+var jsonForm = spacing{sign: ": ", quote: true}
 
 // readJSON returns the value of a JSON text. Comments and trailing commas are allowed.
 func (r *fileReader) readJSON(source []byte) *node {

@@ -34,12 +34,12 @@ type pair struct {
 	name   string
 	nameAt int
 	value  *node
-	form   form
+	form   spacing
 	lead   string // of a line: the text before the last part of its key
 }
 
-// A form describes how members follow each other.
-type form struct {
+// A spacing describes how members follow each other.
+type spacing struct {
 	sign  string // between a name and its value
 	lines bool   // each has lines of its own; otherwise they are separated by commas
 	quote bool   // names are in quotes

@@ -10,8 +10,8 @@ import (
 
 // The forms of TOML: lines, and tables between braces.
 var (
-	tomlLines  = form{sign: " = ", lines: true}
-	tomlInline = form{sign: " = "}
+	tomlLines  = spacing{sign: " = ", lines: true}
+	tomlInline = spacing{sign: " = "}
 )
 
 // readTOML returns the value of a TOML text. One parser decides whether it is TOML, the other finds the
@@ -69,13 +69,13 @@ func (p *tomlReader) table(root *node, header *unstable.Node) *node {
 	table := root
 	keys := header.Key()
 	for keys.Next() {
-		table = p.under(table, keys.Node(), form{})
+		table = p.under(table, keys.Node(), spacing{})
 	}
 	return table
 }
 
 // under returns the object of a key, and creates it if needed.
-func (p *tomlReader) under(table *node, key *unstable.Node, as form) *node {
+func (p *tomlReader) under(table *node, key *unstable.Node, as spacing) *node {
 	name := string(key.Data)
 	if inner := table.get(name); inner != nil {
 		return inner
@@ -87,7 +87,7 @@ func (p *tomlReader) under(table *node, key *unstable.Node, as form) *node {
 }
 
 // keyValue adds the content of a line, or of a part of an inline table.
-func (p *tomlReader) keyValue(table *node, expression *unstable.Node, as form) {
+func (p *tomlReader) keyValue(table *node, expression *unstable.Node, as spacing) {
 	var parts []*unstable.Node
 	keys := expression.Key()
 	for keys.Next() {

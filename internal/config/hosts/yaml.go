@@ -11,8 +11,8 @@ import (
 
 // The forms of YAML: lines, and mappings between braces.
 var (
-	yamlLines = form{sign: ": ", lines: true}
-	yamlFlow  = form{sign: ": "}
+	yamlLines = spacing{sign: ": ", lines: true}
+	yamlFlow  = spacing{sign: ": "}
 )
 
 // readYAML returns the value of a YAML text.

@@ -33,7 +33,7 @@ TypeScript module. Configurations list the file under ` + "`contracts`" + `.
 
 // Language returns the page that documents the form of contract files, in Markdown.
 func Language() string {
-	p := &page{}
+	p := &pageWriter{}
 	p.linef("%s", languagePreface)
 	for _, section := range []struct {
 		title string
@@ -66,7 +66,7 @@ func Language() string {
 }
 
 // keys documents a mapping of a file.
-func (p *page) keys(title string, of reflect.Type) {
+func (p *pageWriter) keys(title string, of reflect.Type) {
 	p.heading(title)
 	rows := [][]string{{"Key", "Default", "Meaning"}}
 	for f := range of.Fields() {
@@ -110,7 +110,7 @@ var conditionDocs = map[string]string{
 }
 
 // selectors documents the conditions of selectors.
-func (p *page) selectors() {
+func (p *pageWriter) selectors() {
 	p.heading("Selectors")
 	p.linef("A selector is a mapping of conditions, all of which must hold; `{}` selects everything. A list of values for one " +
 		"condition means any of them, except for `params` and `has`.")
@@ -122,7 +122,7 @@ func (p *page) selectors() {
 }
 
 // paths documents what templates and shapes can name.
-func (p *page) paths() {
+func (p *pageWriter) paths() {
 	p.heading("Shapes")
 	p.linef("A shape is a mapping. Its values are paths, constants after an equals sign (`=true`), mappings of the same form, and " +
 		"lists: `{each: PATH, item: SHAPE}`, where the item's paths are relative to each item of the list. Empty members are left " +

@@ -18,7 +18,7 @@ import (
 // Page returns the contract's reference page, in Markdown: its failures, what they look like, and what to do about
 // them. All of it is computed from the contract.
 func Page(c *contract.Contract) string {
-	p := &page{described: describe(c)}
+	p := &pageWriter{described: describe(c)}
 	p.linef("# %s", p.title())
 	p.linef("The error contract `%s`.", c.Name)
 	p.linef("%s", c.Doc)
@@ -42,24 +42,24 @@ func Page(c *contract.Contract) string {
 // headCode is the heading of a column of codes.
 const headCode = "Code"
 
-// A page is a page that is being written.
-type page struct {
+// A pageWriter is a page that is being written.
+type pageWriter struct {
 	described
 
 	b strings.Builder
 }
 
 // linef writes a block and an empty line; nothing if the block is empty.
-func (p *page) linef(format string, args ...any) {
+func (p *pageWriter) linef(format string, args ...any) {
 	if text := strings.TrimSpace(fmt.Sprintf(format, args...)); text != "" {
 		p.b.WriteString(text + "\n\n")
 	}
 }
 
-func (p *page) heading(text string) { p.linef("## %s", text) }
+func (p *pageWriter) heading(text string) { p.linef("## %s", text) }
 
 // list writes a bullet for each text.
-func (p *page) list(texts ...string) {
+func (p *pageWriter) list(texts ...string) {
 	for _, text := range texts {
 		p.b.WriteString("- " + text + "\n")
 	}
@@ -67,12 +67,12 @@ func (p *page) list(texts ...string) {
 }
 
 // fence writes a block of code.
-func (p *page) fence(language, text string) {
+func (p *pageWriter) fence(language, text string) {
 	p.b.WriteString("```" + language + "\n" + strings.TrimRight(text, "\n") + "\n```\n\n")
 }
 
 // table writes rows of cells; the first row is the head.
-func (p *page) table(rows ...[]string) {
+func (p *pageWriter) table(rows ...[]string) {
 	for i, row := range rows {
 		for _, cell := range row {
 			p.b.WriteString("| " + cellText(cell) + " ")
@@ -100,12 +100,12 @@ func codesText[T ~string](list []T) string {
 }
 
 // exampleCall is the call that fails in examples.
-func (p *page) exampleCall() *contract.Call {
+func (p *pageWriter) exampleCall() *contract.Call {
 	return &contract.Call{Method: methodToolsCall, Tool: "item_get", URL: "https://example.com/mcp", Now: contractform.ExampleTime}
 }
 
 // example shows a failed call.
-func (p *page) example() {
+func (p *pageWriter) example() {
 	p.heading("A failed call")
 	a := p.c.Write(recourse.NotFound(p.resource(), "xyz").WithRequestID("req-abc123").WithOrigin(recourse.OriginServer), p.exampleCall())
 	var result struct {
@@ -127,7 +127,7 @@ func (p *page) example() {
 }
 
 // resource returns a type of resource that the contract knows.
-func (p *page) resource() string {
+func (p *pageWriter) resource() string {
 	for _, en := range p.form.Codes {
 		for _, sel := range en.Selectors {
 			for _, cond := range sel {
@@ -149,7 +149,7 @@ func indented(raw json.Value) string {
 }
 
 // members documents the object.
-func (p *page) members() {
+func (p *pageWriter) members() {
 	if !p.form.Layout.WritesObject() {
 		return
 	}
@@ -162,7 +162,7 @@ func (p *page) members() {
 }
 
 // codes lists the codes by group.
-func (p *page) codes() {
+func (p *pageWriter) codes() {
 	p.heading("Codes")
 	identified, advised := p.bySentence(), p.advises()
 	switch name := p.retryMember(); {
@@ -199,7 +199,7 @@ func (p *page) codes() {
 }
 
 // codeRows returns a table of codes.
-func (p *page) codeRows(entries []*contractform.Code) [][]string {
+func (p *pageWriter) codeRows(entries []*contractform.Code) [][]string {
 	identified, advised := p.bySentence(), slices.ContainsFunc(p.form.Codes, advises)
 	head := []string{headCode, "When", "Retryable", "Kind"}
 	if identified {
@@ -244,7 +244,7 @@ func sentencesText(forms []string) string {
 }
 
 // groups sorts the wanted entries into groups, in the order of the file.
-func (p *page) groups(wanted func(*contractform.Code) bool) (groups []string, byGroup map[string][]*contractform.Code) {
+func (p *pageWriter) groups(wanted func(*contractform.Code) bool) (groups []string, byGroup map[string][]*contractform.Code) {
 	byGroup = map[string][]*contractform.Code{}
 	for _, en := range p.form.Codes {
 		if !wanted(en) {
@@ -258,7 +258,7 @@ func (p *page) groups(wanted func(*contractform.Code) bool) (groups []string, by
 	return groups, byGroup
 }
 
-func (p *page) codeCell(en *contractform.Code) string {
+func (p *pageWriter) codeCell(en *contractform.Code) string {
 	cell := code(en.Code)
 	if en.Name != "" {
 		cell += " " + en.Name
@@ -273,7 +273,7 @@ func (p *page) codeCell(en *contractform.Code) string {
 }
 
 // retryMember names the member that says whether to repeat.
-func (p *page) retryMember() string {
+func (p *pageWriter) retryMember() string {
 	switch {
 	case !p.form.Layout.WritesObject():
 		return ""
@@ -285,7 +285,7 @@ func (p *page) retryMember() string {
 }
 
 // memberFor names the member of the object that a path is written to, or "".
-func (p *page) memberFor(src string) string {
+func (p *pageWriter) memberFor(src string) string {
 	if p.form.Layout.Shape == nil {
 		return ""
 	}
@@ -330,7 +330,7 @@ func hintsText(list []contractform.Hint) string {
 }
 
 // choice documents which code a failure gets.
-func (p *page) choice() {
+func (p *pageWriter) choice() {
 	kinds := map[string][]recourse.Kind{}
 	plain := true
 	for _, kind := range slices.Clone(p.form.ResultKinds) {
@@ -354,13 +354,13 @@ func (p *page) choice() {
 }
 
 // chosen returns the entry of a failed tool call.
-func (p *page) chosen(e *recourse.Error) *contractform.Code {
+func (p *pageWriter) chosen(e *recourse.Error) *contractform.Code {
 	call := p.exampleCall()
 	return p.form.Words[p.c.Write(e, call).Record.Code]
 }
 
 // http shows the failures that are whole HTTP answers.
-func (p *page) http() {
+func (p *pageWriter) http() {
 	if !slices.ContainsFunc(p.form.Codes, func(en *contractform.Code) bool { return en.HTTP != nil }) {
 		return
 	}
@@ -417,7 +417,7 @@ func httpText(f *contractform.HTTP, a contract.Answer) string {
 }
 
 // rpc documents which failures are JSON-RPC errors.
-func (p *page) rpc() {
+func (p *pageWriter) rpc() {
 	p.heading("JSON-RPC errors")
 	p.linef("A failed call of any method other than tools/call is a JSON-RPC error, and so is the answer to an invalid message. " +
 		"`data` is the failure as a record, and `message` its sentence.")
@@ -461,7 +461,7 @@ func (p *page) rpc() {
 }
 
 // waits returns the wait before each repetition, in words.
-func (p *page) waits() []string {
+func (p *pageWriter) waits() []string {
 	rule := p.c.Retry
 	stated := p.waitMember()
 	list := make([]string, rule.Retries)
@@ -480,7 +480,7 @@ func (p *page) waits() []string {
 }
 
 // waitMember names the member that says how long to wait.
-func (p *page) waitMember() string {
+func (p *pageWriter) waitMember() string {
 	switch {
 	case !p.form.Layout.WritesObject():
 		return recourse.FormatWait(p.c.Retry.Start)

@@ -11,14 +11,14 @@ import (
 )
 
 // places says where in an answer a failure appears.
-func (p *page) places() {
+func (p *pageWriter) places() {
 	p.heading("Where a failure appears")
 	p.layout(&p.form.Layout)
 	p.toolResults()
 }
 
 // layout says where in an answer of that layout a failure appears.
-func (p *page) layout(l *contractform.Layout) {
+func (p *pageWriter) layout(l *contractform.Layout) {
 	var texts []string
 	if l.Line == nil {
 		texts = append(texts, "The first text of `content` is the object, as JSON.")
@@ -66,7 +66,7 @@ func describeLine(l *contractform.Line) string {
 }
 
 // reading documents what is read in addition to what is written.
-func (p *page) reading() {
+func (p *pageWriter) reading() {
 	p.heading("Read, but never written")
 	texts := []string{"An unlisted code: by its retryable boolean and its status."}
 	for _, en := range p.form.Codes {
@@ -90,7 +90,7 @@ func (p *page) reading() {
 }
 
 // otherForms lists the forms that are read from a server that is known to follow the contract.
-func (p *page) otherForms() []string {
+func (p *pageWriter) otherForms() []string {
 	var sentences, objects []string
 	for _, r := range p.form.Reads {
 		if r.Text != "" {
@@ -134,7 +134,7 @@ func outline(sh *contractform.Shape) string {
 }
 
 // question shows how a question to the caller is written.
-func (p *page) question() {
+func (p *pageWriter) question() {
 	if p.form.Question == nil {
 		return
 	}
@@ -161,7 +161,7 @@ func (p *page) question() {
 }
 
 // loss documents what the contract's own form does not carry.
-func (p *page) loss() {
+func (p *pageWriter) loss() {
 	p.heading("What the form does not carry")
 	lost := Loss(p.c)
 	if len(lost) == 0 {
@@ -185,7 +185,7 @@ func (p *page) loss() {
 }
 
 // toolResults documents the tools that return their failures.
-func (p *page) toolResults() {
+func (p *pageWriter) toolResults() {
 	for _, r := range p.form.ToolResults {
 		p.linef("### Of %s", codesText(r.Tools))
 		p.linef("Such a tool returns what went wrong as its own result:")

@@ -14,7 +14,7 @@ import (
 )
 
 // recovery documents what a client does: the tree of decisions, and the waits.
-func (p *page) recovery() {
+func (p *pageWriter) recovery() {
 	p.heading("Recovery")
 	var b strings.Builder
 	b.WriteString("Is it retryable?\n├── yes: wait, then make the same call again\n")
@@ -48,7 +48,7 @@ func (p *page) recovery() {
 }
 
 // poll documents how a call waits for work that takes long.
-func (p *page) poll() {
+func (p *pageWriter) poll() {
 	rule := p.c.Poll
 	if rule.Wait == "" {
 		return
@@ -85,7 +85,7 @@ func count(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-func (p *page) waitNote() string {
+func (p *pageWriter) waitNote() string {
 	start := recourse.FormatWait(p.c.Retry.Start)
 	stated := p.waitMember()
 	if stated == start {
@@ -95,7 +95,7 @@ func (p *page) waitNote() string {
 }
 
 // retryableMode returns how an entry decides, including what follows from its kind.
-func (p *page) retryableMode(en *contractform.Code) contractform.RetryMode {
+func (p *pageWriter) retryableMode(en *contractform.Code) contractform.RetryMode {
 	if en.Retry.Mode != contractform.ByRecord {
 		return en.Retry.Mode
 	}
@@ -105,7 +105,7 @@ func (p *page) retryableMode(en *contractform.Code) contractform.RetryMode {
 	return contractform.Never
 }
 
-func (p *page) groupName(group string) string {
+func (p *pageWriter) groupName(group string) string {
 	if group == "" {
 		return "any"
 	}
@@ -143,7 +143,7 @@ var adviceOf = map[recourse.Retry]string{
 }
 
 // verify lists the calls that settle whether a write took effect.
-func (p *page) verify() {
+func (p *pageWriter) verify() {
 	if len(p.form.Verify) == 0 {
 		return
 	}
@@ -198,7 +198,7 @@ func landed(l *contractform.Landed) string {
 }
 
 // subjects lists what a failure is about that does not say so.
-func (p *page) subjects() {
+func (p *pageWriter) subjects() {
 	if len(p.form.ResourcesByArgument) == 0 {
 		return
 	}
@@ -224,7 +224,7 @@ func pairs(m map[string]string) string {
 }
 
 // batch lists the tools that take many items at once.
-func (p *page) batch() {
+func (p *pageWriter) batch() {
 	if len(p.form.Batch) == 0 {
 		return
 	}
@@ -239,7 +239,7 @@ func (p *page) batch() {
 }
 
 // upstream documents which code an answer becomes that comes from a system that the server calls.
-func (p *page) upstream() {
+func (p *pageWriter) upstream() {
 	p.heading("Answers of the other side")
 	p.linef("When a service that the server itself calls does not answer, or answers with an HTTP error:")
 	var order []*contractform.Code
@@ -294,7 +294,7 @@ func (p *page) upstream() {
 }
 
 // upstreamBody documents what is read from the body of such an answer.
-func (p *page) upstreamBody() {
+func (p *pageWriter) upstreamBody() {
 	if p.form.Upstream == nil {
 		return
 	}
@@ -325,7 +325,7 @@ func memberRows(sh *contractform.Shape, below string) [][]string {
 }
 
 // resources returns the types of resources that have their own codes.
-func (p *page) resources() []string {
+func (p *pageWriter) resources() []string {
 	var types []string
 	for _, en := range p.form.Codes {
 		for _, sel := range en.Selectors {

@@ -3,7 +3,7 @@ package contractdoc
 import "github.com/recoursehq/recourse/contract"
 
 // masked documents what is kept out of failures.
-func (p *page) masked() {
+func (p *pageWriter) masked() {
 	if len(p.c.Mask) == 0 {
 		return
 	}
@@ -23,7 +23,7 @@ func (p *page) masked() {
 }
 
 // session documents what a request must have.
-func (p *page) session() {
+func (p *pageWriter) session() {
 	rule := p.c.Session
 	var texts []string
 	if rule.Path != "" {

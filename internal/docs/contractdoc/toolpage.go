@@ -13,7 +13,7 @@ import (
 // ToolPages returns a page for each tool of a server that follows the contract, in Markdown: its parameters and its
 // possible errors, with what to do about each.
 func ToolPages(c *contract.Contract, tools []contract.Tool) string {
-	p := &page{described: describe(c)}
+	p := &pageWriter{described: describe(c)}
 	p.linef("# The tools of %s", p.title())
 	p.linef("The error contract is `%s`. "+
 		"The server lists the codes that a tool can fail with in `_meta[%q]` of tools/list.", c.Name, contract.ErrorsKey)
@@ -23,7 +23,7 @@ func ToolPages(c *contract.Contract, tools []contract.Tool) string {
 	return strings.TrimRight(p.b.String(), "\n") + "\n"
 }
 
-func (p *page) tool(t contract.Tool) {
+func (p *pageWriter) tool(t contract.Tool) {
 	p.heading(code(t.Name))
 	p.linef("%s", t.Description)
 	p.parameters(json.Value(t.InputSchema))
@@ -43,7 +43,7 @@ func (p *page) tool(t contract.Tool) {
 }
 
 // parameters writes the parameters of an inputSchema.
-func (p *page) parameters(schema json.Value) {
+func (p *pageWriter) parameters(schema json.Value) {
 	var s struct {
 		Properties map[string]struct {
 			Type        json.Value `json:"type"`

@@ -55,7 +55,7 @@ func translatedCodes(c, target *contract.Contract) []TranslatedCode {
 		}
 		return by.Write(e, call).Record // it is in the data of a JSON-RPC error
 	}
-	pages := page{described: describe(c)}
+	pages := pageWriter{described: describe(c)}
 	var list []TranslatedCode
 	for _, en := range pages.form.Codes {
 		example := Example(c, en)

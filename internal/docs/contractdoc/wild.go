@@ -91,7 +91,7 @@ What the other forms add (a wait, a status, violations) is kept.`
 
 // Wild returns the page about failures in the wild, in Markdown.
 func Wild() string {
-	p := &page{}
+	p := &pageWriter{}
 	p.linef("%s", wildPreface)
 	rows := [][]string{{"Family", "What"}}
 	for _, f := range contract.Families() {

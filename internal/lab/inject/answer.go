@@ -19,7 +19,7 @@ type made struct {
 }
 
 // instead returns what the client gets instead of the server's answer.
-func (t *treatment) instead(c *exchange) made {
+func (t *treatment) instead(c *intercept) made {
 	f := t.fault
 	switch {
 	case f.Name == status:
@@ -61,7 +61,7 @@ func (f *Fault) asStatus() made {
 	return m
 }
 
-func (f *Fault) asContract(c *exchange, number uint64) made {
+func (f *Fault) asContract(c *intercept, number uint64) made {
 	a := f.inForm(c, number)
 	switch a.Surface {
 	case contract.SurfaceHTTP:
@@ -94,7 +94,7 @@ func (m made) response(r *http.Request) *http.Response {
 var wrong = wire.ID(`"no-such-request"`)
 
 // change returns what the server's answer to the call becomes: one text, or two if the client gets two.
-func (i *Injector) change(t *treatment, c *exchange, answer []byte) [][]byte {
+func (i *Injector) change(t *treatment, c *intercept, answer []byte) [][]byte {
 	if t.remembers {
 		first := i.recall(c, answer)
 		if t.fault != nil && t.fault.Name == stale {
@@ -119,7 +119,7 @@ func (i *Injector) change(t *treatment, c *exchange, answer []byte) [][]byte {
 }
 
 // thinAnswer cuts the lists of an answer.
-func (f *Fault) thinAnswer(c *exchange, answer []byte) []byte {
+func (f *Fault) thinAnswer(c *intercept, answer []byte) []byte {
 	if c.path != "" {
 		if !json.Valid(answer) {
 			return answer

@@ -13,8 +13,8 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
-// An exchange is a request in the form that rules and the ledger use.
-type exchange struct {
+// An intercept is a request in the form that rules and the ledger use.
+type intercept struct {
 	method    string
 	tool      string // of an MCP server
 	path      string // of an HTTP API
@@ -28,7 +28,7 @@ type exchange struct {
 }
 
 // name returns the call's name in the ledger.
-func (c *exchange) name() string {
+func (c *intercept) name() string {
 	switch {
 	case c.path != "":
 		return c.method + " " + c.path
@@ -40,19 +40,19 @@ func (c *exchange) name() string {
 }
 
 // key returns a key that is the same for the same call from any client.
-func (c *exchange) key() string {
+func (c *intercept) key() string {
 	sum := sha256.Sum256(json.Canonical(c.arguments))
 	return c.name() + "\x00" + string(sum[:])
 }
 
 // ofMessage returns the call in an MCP request, or nil for any other message.
-func ofMessage(text []byte) *exchange {
+func ofMessage(text []byte) *intercept {
 	var m wire.Message
 	if wire.Parse(text, &m) != nil || m.Kind != wire.Request {
 		return nil
 	}
 	era, _ := wire.EraOf(m.ProtocolVersion)
-	c := &exchange{method: m.Method, id: m.ID.Clone(), modern: era == wire.Modern, caller: clientName(m.ClientInfo)}
+	c := &intercept{method: m.Method, id: m.ID.Clone(), modern: era == wire.Modern, caller: clientName(m.ClientInfo)}
 	if m.Method == wire.MethodToolsCall {
 		c.tool = m.Name
 		c.arguments = json.Value(m.Arguments)
@@ -77,8 +77,8 @@ func clientName(info []byte) string {
 
 // ofRequest returns the call in a request to an HTTP API. Its query and its body are the arguments: a body
 // that is not an object is the argument "body".
-func ofRequest(r *http.Request, body []byte) *exchange {
-	c := &exchange{method: r.Method, path: r.URL.Path, caller: r.UserAgent(), http: true}
+func ofRequest(r *http.Request, body []byte) *intercept {
+	c := &intercept{method: r.Method, path: r.URL.Path, caller: r.UserAgent(), http: true}
 	if c.path == "" {
 		c.path = "/"
 	}
@@ -102,7 +102,7 @@ func ofRequest(r *http.Request, body []byte) *exchange {
 
 // matches reports whether the match applies to the call; attempt counts how often it has been made, 0 for
 // any.
-func (m *Match) matches(c *exchange, attempt int) bool {
+func (m *Match) matches(c *intercept, attempt int) bool {
 	if c.path == "" {
 		if m.Method == "" && c.method != wire.MethodToolsCall || m.Tool != "" && c.tool == "" {
 			return false

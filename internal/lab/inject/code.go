@@ -13,7 +13,7 @@ import (
 )
 
 // inForm writes the failure as the contract does; number is one that was drawn for the call.
-func (f *Fault) inForm(c *exchange, number uint64) contract.Answer {
+func (f *Fault) inForm(c *intercept, number uint64) contract.Answer {
 	described := &contract.Call{
 		Method: c.method, Tool: c.tool, Arguments: []byte(c.arguments), At: contract.AtTool, HTTP: c.http, ResultType: c.modern,
 	}

@@ -93,7 +93,7 @@ type treatment struct {
 }
 
 // take records a call and returns its treatment. end is called once the client has been given its answer.
-func (i *Injector) take(c *exchange) treatment {
+func (i *Injector) take(c *intercept) treatment {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	key := c.key()
@@ -140,7 +140,7 @@ func draw(seed int64, rule int, key string, attempt int) uint64 {
 }
 
 // note adds a call to the ledger, and returns how often it has been made.
-func (i *Injector) note(c *exchange, key string) (attempt int) {
+func (i *Injector) note(c *intercept, key string) (attempt int) {
 	at, listed := i.entries[key]
 	if !listed {
 		if len(i.ledger.Calls) == maxEntries {
@@ -158,7 +158,7 @@ func (i *Injector) note(c *exchange, key string) (attempt int) {
 }
 
 // reached records that a call has reached the server, or, with -1, that it has not after all.
-func (i *Injector) reached(c *exchange, times int) {
+func (i *Injector) reached(c *intercept, times int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if at, listed := i.entries[c.key()]; listed {
@@ -170,7 +170,7 @@ func (i *Injector) reached(c *exchange, times int) {
 const maxHeld = 64 << 20
 
 // recall returns the first answer to the call, or this one if there was none.
-func (i *Injector) recall(c *exchange, answer []byte) []byte {
+func (i *Injector) recall(c *intercept, answer []byte) []byte {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	key := c.key()

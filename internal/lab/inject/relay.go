@@ -30,7 +30,7 @@ type Relay struct {
 
 // waiting is a call whose answer is changed or held back.
 type waiting struct {
-	call *exchange
+	call *intercept
 	todo treatment
 	held bool // its client waits in vain, until it cancels the call
 }

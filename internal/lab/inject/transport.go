@@ -53,12 +53,12 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		todo.end()
 		return resp, nil
 	}
-	resp.Body = &ending{resp.Body, todo.end}
+	resp.Body = &lastBody{resp.Body, todo.end}
 	return resp, nil
 }
 
 // call returns the call in a request, or nil, and the request to send instead.
-func (t *Transport) call(r *http.Request) (*exchange, *http.Request, error) {
+func (t *Transport) call(r *http.Request) (*intercept, *http.Request, error) {
 	if t.traffic == MCP && r.Method != http.MethodPost || r.Body == nil && t.traffic == MCP {
 		return nil, r, nil
 	}
@@ -99,7 +99,7 @@ func (t *Transport) call(r *http.Request) (*exchange, *http.Request, error) {
 }
 
 // send makes the call and records that it has reached the server.
-func (t *Transport) send(r *http.Request, c *exchange) (*http.Response, error) {
+func (t *Transport) send(r *http.Request, c *intercept) (*http.Response, error) {
 	resp, err := t.base.RoundTrip(r)
 	if op, ok := errors.AsType[*net.OpError](err); !ok || op.Op != "dial" {
 		t.injector.reached(c, 1)
@@ -111,7 +111,7 @@ func (t *Transport) send(r *http.Request, c *exchange) (*http.Response, error) {
 }
 
 // treat returns what the client gets.
-func (t *Transport) treat(r *http.Request, c *exchange, todo *treatment) (*http.Response, error) {
+func (t *Transport) treat(r *http.Request, c *intercept, todo *treatment) (*http.Response, error) {
 	if todo.effect == Before && todo.fault != nil {
 		if r.Body != nil {
 			_ = r.Body.Close() // in memory
@@ -138,7 +138,7 @@ func (t *Transport) treat(r *http.Request, c *exchange, todo *treatment) (*http.
 }
 
 // fail returns what the client gets instead of the server's answer.
-func (*Transport) fail(r *http.Request, c *exchange, todo *treatment) (*http.Response, error) {
+func (*Transport) fail(r *http.Request, c *intercept, todo *treatment) (*http.Response, error) {
 	switch todo.fault.Name {
 	case refuse:
 		return nil, errRefused
@@ -153,7 +153,7 @@ func (*Transport) fail(r *http.Request, c *exchange, todo *treatment) (*http.Res
 }
 
 // alter changes the server's answer.
-func (t *Transport) alter(ctx context.Context, resp *http.Response, c *exchange, todo *treatment) (*http.Response, error) {
+func (t *Transport) alter(ctx context.Context, resp *http.Response, c *intercept, todo *treatment) (*http.Response, error) {
 	todo.remembers = todo.remembers && resp.StatusCode == http.StatusOK
 	switch {
 	case resp.StatusCode == http.StatusSwitchingProtocols, resp.Body == http.NoBody:
@@ -218,15 +218,15 @@ func announce(resp *http.Response, length int64) {
 	resp.Header.Set("Content-Length", strconv.FormatInt(length, 10))
 }
 
-// ending is a body after which a call has ended.
-type ending struct {
+// lastBody is a body after which a call has ended.
+type lastBody struct {
 	io.ReadCloser
 
 	end func()
 }
 
 // Close implements [io.Closer].
-func (e *ending) Close() error {
+func (e *lastBody) Close() error {
 	e.end()
 	return e.ReadCloser.Close()
 }

@@ -20,7 +20,7 @@ const patience = 30 * time.Second
 // are usually encrypted, so that nothing can be read or changed: the transport's faults apply to the tunnel
 // as a whole.
 func (t *Transport) tunnel(w http.ResponseWriter, r *http.Request) {
-	c := &exchange{method: r.Method, path: r.Host, caller: r.UserAgent(), http: true, tunnel: true}
+	c := &intercept{method: r.Method, path: r.Host, caller: r.UserAgent(), http: true, tunnel: true}
 	todo := t.injector.take(c)
 	defer todo.end()
 	if todo.fault != nil && todo.effect == Before {

@@ -18,7 +18,7 @@ type Exchange struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	era     Era
-	session *session // of the legacy era; nil before initialize and in the modern
+	session *legacyClient // of the legacy era; nil before initialize and in the modern
 
 	msg    protocol.Message
 	id     json.RawMessage // the message's id, as spelled by the client; nil for a notification
@@ -41,7 +41,7 @@ func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, msg protoco
 
 // ended reports whether the server itself has closed the connection.
 func (e *Exchange) ended() bool {
-	c, ok := e.r.Context().Value(connKey{}).(*connection)
+	c, ok := e.r.Context().Value(connKey{}).(*connInfo)
 	return ok && c.stopped()
 }
 

@@ -34,7 +34,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	malformed := json.Unmarshal(body, &msg) != nil
 	e := s.newExchange(w, r, msg)
 	s.update(func() {
-		s.ledger.record(Request{
+		s.ledger.record(Received{
 			Method: r.Method, Path: r.URL.RequestURI(), Header: r.Header.Clone(), Body: body,
 			Era: e.era, RPC: msg.Method, ID: msg.ID, Tool: e.call.Name,
 		})
@@ -175,7 +175,7 @@ func (e *Exchange) respond() {
 }
 
 // answer removes and returns the channel that waits for the client's response with this id.
-func (sess *session) answer(id string) chan<- json.RawMessage {
+func (sess *legacyClient) answer(id string) chan<- json.RawMessage {
 	if sess == nil {
 		return nil
 	}

@@ -10,8 +10,8 @@ import (
 // keep is how many of the last requests a server remembers.
 const keep = 1024
 
-// A Request is one HTTP request as it reached the server.
-type Request struct {
+// A Received is one HTTP request as it reached the server.
+type Received struct {
 	Method string      // of HTTP
 	Path   string      // with the query
 	Header http.Header // a copy
@@ -25,7 +25,7 @@ type Request struct {
 
 // ledger counts what happened to a server.
 type ledger struct {
-	requests   []Request
+	requests   []Received
 	attempts   map[string]int
 	executions map[string]int
 	cancelled  map[string]int
@@ -43,7 +43,7 @@ func newLedger() ledger {
 	}
 }
 
-func (l *ledger) record(r Request) {
+func (l *ledger) record(r Received) {
 	if len(l.requests) == keep {
 		l.requests = slices.Delete(l.requests, 0, 1)
 	}
@@ -111,20 +111,20 @@ func (s *Server) Orders(reference string) int {
 }
 
 // Requests returns the last requests (at most 1024), oldest first.
-func (s *Server) Requests() []Request {
-	var requests []Request
+func (s *Server) Requests() []Received {
+	var requests []Received
 	s.read(func() { requests = slices.Clone(s.ledger.requests) })
 	return requests
 }
 
 // RequestsFor returns those of the last requests that have this JSON-RPC method, oldest first.
-func (s *Server) RequestsFor(method string) []Request {
-	return slices.DeleteFunc(s.Requests(), func(r Request) bool { return r.RPC != method })
+func (s *Server) RequestsFor(method string) []Received {
+	return slices.DeleteFunc(s.Requests(), func(r Received) bool { return r.RPC != method })
 }
 
 // Calls returns those of the last requests that call this tool, oldest first.
-func (s *Server) Calls(tool string) []Request {
-	return slices.DeleteFunc(s.Requests(), func(r Request) bool { return r.Tool != tool })
+func (s *Server) Calls(tool string) []Received {
+	return slices.DeleteFunc(s.Requests(), func(r Received) bool { return r.Tool != tool })
 }
 
 func (s *Server) number(look func() int) int {

@@ -15,9 +15,9 @@ import (
 	"github.com/recoursehq/recourse/internal/test/testkit/protocol"
 )
 
-// A listener serves a handler on a loopback port, or in memory, until it is stopped, and tracks all of its
+// A loopback serves a handler on a loopback port, or in memory, until it is stopped, and tracks all of its
 // goroutines.
-type listener struct {
+type loopback struct {
 	http   *http.Server
 	cancel context.CancelFunc
 	served chan struct{}  // closed when Serve has returned
@@ -28,28 +28,28 @@ type listener struct {
 // connKey is the context key of a connection's *connection.
 type connKey struct{}
 
-// A connection is what a handler may know about its request's connection.
-type connection struct {
+// A connInfo is what a handler may know about its request's connection.
+type connInfo struct {
 	stopped  func() bool // whether the listener has been stopped
 	hijacked bool        // written and read by the connection's own goroutine
 }
 
 // listen serves handler on addr, "127.0.0.1:0" for a free port.
-func listen(addr string, handler http.Handler) (*listener, error) {
+func listen(addr string, handler http.Handler) (*loopback, error) {
 	base, cancel := context.WithCancel(context.Background())
 	socket, err := bind(base, addr)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	l := &listener{cancel: cancel, served: make(chan struct{}), addr: socket.Addr().String()}
+	l := &loopback{cancel: cancel, served: make(chan struct{}), addr: socket.Addr().String()}
 	l.http = &http.Server{
 		Handler:           l.account(handler),
 		ReadHeaderTimeout: 10 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
 			stopped := func() bool { return base.Err() != nil }
-			return context.WithValue(ctx, connKey{}, &connection{stopped: stopped})
+			return context.WithValue(ctx, connKey{}, &connInfo{stopped: stopped})
 		},
 		ConnState: l.connState,
 	}
@@ -80,10 +80,10 @@ func bind(ctx context.Context, addr string) (net.Listener, error) {
 }
 
 // account makes sure that a hijacked connection counts as open until its handler has returned.
-func (l *listener) account(handler http.Handler) http.Handler {
+func (l *loopback) account(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
-			if c, ok := r.Context().Value(connKey{}).(*connection); ok && c.hijacked {
+			if c, ok := r.Context().Value(connKey{}).(*connInfo); ok && c.hijacked {
 				l.conns.Done()
 			}
 		}()
@@ -91,7 +91,7 @@ func (l *listener) account(handler http.Handler) http.Handler {
 	})
 }
 
-func (l *listener) connState(_ net.Conn, state http.ConnState) {
+func (l *loopback) connState(_ net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		l.conns.Add(1)
@@ -103,7 +103,7 @@ func (l *listener) connState(_ net.Conn, state http.ConnState) {
 }
 
 // stop closes the socket and every connection, ends the context of every request and waits for all of them.
-func (l *listener) stop() error {
+func (l *loopback) stop() error {
 	l.cancel()
 	err := l.http.Close()
 	<-l.served
@@ -129,7 +129,7 @@ func (e *Exchange) Hijack() (Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("testkit: hijack: %w", err)
 	}
-	if c, ok := e.r.Context().Value(connKey{}).(*connection); ok {
+	if c, ok := e.r.Context().Value(connKey{}).(*connInfo); ok {
 		c.hijacked = true
 	}
 	conn, ok := raw.(Conn)

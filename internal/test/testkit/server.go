@@ -38,7 +38,7 @@ type Server struct {
 	addr      string
 
 	lifeMu   sync.Mutex // held while the listener is replaced
-	listener *listener  // nil while stopped
+	listener *loopback  // nil while stopped
 	closed   bool       // for good
 
 	restarts sync.WaitGroup // restarts started by a fault
@@ -50,9 +50,9 @@ type Server struct {
 	script    script
 	tools     Tools
 	orders    map[string]int // how many times an order was created, by reference
-	sessions  map[string]*session
-	streams   map[*stream]struct{} // open subscriptions/listen streams
-	asked     int                  // requests to clients so far, for their ids
+	sessions  map[string]*legacyClient
+	streams   map[*subscription]struct{} // open subscriptions/listen streams
+	asked     int                        // requests to clients so far, for their ids
 }
 
 // An Option changes how a [Server] behaves without faults.
@@ -97,8 +97,8 @@ func StartServer(opts ...Option) (*Server, error) {
 		ledger:    newLedger(),
 		tools:     BuiltinTools(),
 		orders:    make(map[string]int),
-		sessions:  make(map[string]*session),
-		streams:   make(map[*stream]struct{}),
+		sessions:  make(map[string]*legacyClient),
+		streams:   make(map[*subscription]struct{}),
 	}
 	for _, opt := range opts {
 		opt(s)

@@ -12,16 +12,16 @@ import (
 	"github.com/recoursehq/recourse/internal/test/testkit/protocol"
 )
 
-// A session is one client of the legacy era.
-type session struct {
+// A legacyClient is a client of the legacy era, in its session.
+type legacyClient struct {
 	messages []string                           // sent on the GET stream so far; an event's id is its index plus one
 	readers  int                                // open GET streams
 	running  map[string]context.CancelCauseFunc // calls that may be cancelled, by request id
 	answers  map[string]chan json.RawMessage    // channels for the client's responses, by the id of the server's request
 }
 
-// A stream is an open subscriptions/listen request of the modern era.
-type stream struct {
+// A subscription is an open subscriptions/listen request of the modern era.
+type subscription struct {
 	id       json.RawMessage // the request's
 	messages []string
 }
@@ -40,10 +40,10 @@ func (s *Server) newSession() string {
 }
 
 // session returns the session with this id, and creates it if needed. The caller holds the lock.
-func (s *Server) session(id string) *session {
+func (s *Server) session(id string) *legacyClient {
 	sess := s.sessions[id]
 	if sess == nil {
-		sess = &session{
+		sess = &legacyClient{
 			running: make(map[string]context.CancelCauseFunc),
 			answers: make(map[string]chan json.RawMessage),
 		}
@@ -59,12 +59,12 @@ func (s *Server) ForgetSessions() {
 }
 
 // known finds the session that r names. A server without sessions always has one.
-func (s *Server) known(r *http.Request) (*session, int) {
+func (s *Server) known(r *http.Request) (*legacyClient, int) {
 	id := r.Header.Get(protocol.HeaderSession)
 	if id == "" && s.sessioned {
 		return nil, http.StatusBadRequest
 	}
-	var sess *session
+	var sess *legacyClient
 	s.update(func() {
 		if !s.sessioned {
 			sess = s.session(sharedSession)
@@ -130,7 +130,7 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 
 // serveListen answers subscriptions/listen with a stream that lasts until the client closes it.
 func (s *Server) serveListen(e *Exchange) {
-	st := &stream{id: e.id}
+	st := &subscription{id: e.id}
 	var params struct {
 		Notifications json.RawMessage `json:"notifications"`
 	}

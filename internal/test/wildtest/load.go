@@ -23,7 +23,7 @@ var embedded embed.FS
 
 // A Corpus is what the recognition is measured with.
 type Corpus struct {
-	Failures  []Failure
+	Failures  []Specimen
 	Innocents []Innocent
 }
 
@@ -128,7 +128,7 @@ func (l *loader) failures(doc *strictyaml.Document, dir, family string) {
 		if held != (dir == "held") {
 			c.wrongf("stands in the wrong half: its name puts it into %s", half(held))
 		}
-		l.corpus.Failures = append(l.corpus.Failures, Failure{
+		l.corpus.Failures = append(l.corpus.Failures, Specimen{
 			Family: family, Name: e.Key, Held: held, Source: e.Value.Source,
 			Answer: l.answer(&c, &e.Value), Want: c.want(&e.Value),
 		})
@@ -182,20 +182,20 @@ func (e *innocentEntry) UnmarshalYAML(n *strictyaml.Node) error {
 }
 
 // answer returns the answer of an entry, which must have exactly one.
-func (l *loader) answer(c *checker, e *failureEntry) Answer {
+func (l *loader) answer(c *checker, e *failureEntry) Sample {
 	forms := 0
-	var a Answer
+	var a Sample
 	if e.Text != nil {
 		forms++
-		a = Answer{Result: textResult(*e.Text, !e.Reads), Unmarked: e.Reads}
+		a = Sample{Result: textResult(*e.Text, !e.Reads), Unmarked: e.Reads}
 	}
 	if e.Result != nil {
 		forms++
-		a = Answer{Result: json.Value(*e.Result), Unmarked: e.Reads}
+		a = Sample{Result: json.Value(*e.Result), Unmarked: e.Reads}
 	}
 	if e.HTTP != nil {
 		forms++
-		a = Answer{Status: e.HTTP.Status, Header: http.Header{}, Body: []byte(e.HTTP.Body)}
+		a = Sample{Status: e.HTTP.Status, Header: http.Header{}, Body: []byte(e.HTTP.Body)}
 		for name, value := range e.HTTP.Headers {
 			a.Header.Set(name, value)
 		}

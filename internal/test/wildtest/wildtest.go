@@ -26,12 +26,12 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
-// A Failure is an answer that reports a failure, and what should be read from it.
-type Failure struct {
+// A Specimen is an answer that reports a failure, and what should be read from it.
+type Specimen struct {
 	Family, Name string
 	Held         bool
 	Source       string // where the form of the answer is documented
-	Answer       Answer
+	Answer       Sample
 	Want         Want
 }
 
@@ -41,8 +41,8 @@ type Innocent struct {
 	Result      json.Value // a CallToolResult without isError
 }
 
-// An Answer is a tool's result or an HTTP response.
-type Answer struct {
+// A Sample is a tool's result or an HTTP response.
+type Sample struct {
 	Result json.Value // a CallToolResult; empty for an HTTP response
 	// Unmarked says that the result does not have isError: only a reader who knows the server can tell that it is a
 	// failure.

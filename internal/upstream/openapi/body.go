@@ -18,8 +18,8 @@ const (
 	formText = "text"
 )
 
-// A body describes what is sent with a request.
-type body struct {
+// A payload describes what is sent with a request.
+type payload struct {
 	media    string
 	form     string
 	arg      string            // the argument that is the body; "": the body is an object of the params in inBody
@@ -31,7 +31,7 @@ type body struct {
 var errUpload = errors.New("it takes an upload")
 
 // readBody returns the body of an operation and its schema; nil if it has none.
-func (d *document) readBody(o *operation) (*body, json.Value, error) {
+func (d *document) readBody(o *operation) (*payload, json.Value, error) {
 	if o.Body == nil {
 		return nil, nil, nil
 	}
@@ -49,7 +49,7 @@ func (d *document) readBody(o *operation) (*body, json.Value, error) {
 	if len(request.Content) == 0 {
 		return nil, nil, nil
 	}
-	b := &body{required: request.Required}
+	b := &payload{required: request.Required}
 	for _, media := range slices.Sorted(maps.Keys(request.Content)) {
 		form := ""
 		switch name, _, _ := strings.Cut(strings.ToLower(media), ";"); {
@@ -125,7 +125,7 @@ var flat = words("type properties required title description example examples de
 
 // members returns the members of a body that is a plain object with properties, so that they can be
 // arguments of their own.
-func (d *document) members(schema any, b *body) (properties map[string]any, required []any, ok bool) {
+func (d *document) members(schema any, b *payload) (properties map[string]any, required []any, ok bool) {
 	for range maxHops {
 		object, isObject := schema.(map[string]any)
 		if ref, isRef := object["$ref"].(string); isRef {

@@ -55,7 +55,7 @@ type Offer struct {
 	RouteReadOnly, RouteIdempotent *bool
 
 	params []*param
-	body   *body
+	body   *payload
 	accept string
 	paths  []string // of all operations of the description, offered or not
 }
@@ -254,9 +254,9 @@ func (b *builder) base() string {
 	return base
 }
 
-func (b *builder) serverURL(servers []server) (string, error) {
+func (b *builder) serverURL(servers []serverObject) (string, error) {
 	if len(servers) == 0 {
-		servers = []server{{URL: "/"}}
+		servers = []serverObject{{URL: "/"}}
 	}
 	text := servers[0].URL
 	for name, v := range servers[0].Variables {

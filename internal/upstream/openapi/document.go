@@ -28,7 +28,7 @@ type document struct {
 	old        bool // version 3.0
 	title      string
 	version    string
-	servers    []server
+	servers    []serverObject
 	components map[string]map[string]json.Value
 	operations []*operation
 
@@ -36,7 +36,7 @@ type document struct {
 	lookups int
 }
 
-type server struct {
+type serverObject struct {
 	URL       string `json:"url"`
 	Variables map[string]struct {
 		Default string `json:"default"`
@@ -48,15 +48,15 @@ type operation struct {
 	Method string
 	Path   string
 
-	ID          string       `json:"operationId"`
-	Tags        []string     `json:"tags"`
-	Summary     string       `json:"summary"`
-	Description string       `json:"description"`
-	Deprecated  bool         `json:"deprecated"`
-	Parameters  []json.Value `json:"parameters"`
-	Body        json.Value   `json:"requestBody"`
-	Responses   json.Value   `json:"responses"`
-	Servers     []server     `json:"servers"`
+	ID          string         `json:"operationId"`
+	Tags        []string       `json:"tags"`
+	Summary     string         `json:"summary"`
+	Description string         `json:"description"`
+	Deprecated  bool           `json:"deprecated"`
+	Parameters  []json.Value   `json:"parameters"`
+	Body        json.Value     `json:"requestBody"`
+	Responses   json.Value     `json:"responses"`
+	Servers     []serverObject `json:"servers"`
 
 	shared  []json.Value // parameters of the path
 	tool    string       // its name as a tool
@@ -96,7 +96,7 @@ func parse(text []byte) (*document, error) {
 			Title   string     `json:"title"`
 			Version json.Value `json:"version"`
 		} `json:"info"`
-		Servers    []server              `json:"servers"`
+		Servers    []serverObject        `json:"servers"`
 		Components map[string]json.Value `json:"components"`
 	}
 	if err := unmarshal(raw, &rest); err != nil {

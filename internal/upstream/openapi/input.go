@@ -154,7 +154,7 @@ func described(schema any, description string) any {
 
 // body adds the body: its members as arguments of their own if it has nothing else, otherwise as a
 // whole.
-func (in *input) body(send *body, raw json.Value) error {
+func (in *input) body(send *payload, raw json.Value) error {
 	var schema any = map[string]any{}
 	if raw != nil {
 		var err error
@@ -185,7 +185,7 @@ func (in *input) body(send *body, raw json.Value) error {
 	return nil
 }
 
-func (in *input) wholeBody(send *body, schema any) error {
+func (in *input) wholeBody(send *payload, schema any) error {
 	converted, err := in.conv.schema(schema)
 	if err != nil {
 		return err

@@ -133,7 +133,7 @@ func escaped(pairs []pair, reserved bool) []string {
 }
 
 // write adds the body to a request.
-func (b *body) write(r *HTTPRequest, given map[string]json.Value, members json.Members) error {
+func (b *payload) write(r *HTTPRequest, given map[string]json.Value, members json.Members) error {
 	var whole json.Value
 	if b.arg != "" {
 		whole = given[b.arg]
@@ -175,7 +175,7 @@ func (b *body) write(r *HTTPRequest, given map[string]json.Value, members json.M
 var errText = errors.New("it must be a text")
 
 // pairs writes an object as a form.
-func (b *body) pairs(object json.Value) (list []string, err error) {
+func (b *payload) pairs(object json.Value) (list []string, err error) {
 	for _, m := range json.MembersOf(object) {
 		p := b.encoding[m.Name]
 		v, err := json.UnmarshalAny(m.Value)

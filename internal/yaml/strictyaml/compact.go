@@ -148,10 +148,10 @@ func (r *compactReader) value() *Node {
 			n.items[i] = r.value()
 		}
 	case KindMapping:
-		n.entries = make([]entry, r.number(';'))
+		n.entries = make([]pair, r.number(';'))
 		for i := range n.entries {
 			key := r.text()
-			n.entries[i] = entry{key: key, value: r.value()}
+			n.entries[i] = pair{key: key, value: r.value()}
 		}
 	default:
 		n.text = r.text()

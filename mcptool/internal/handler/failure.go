@@ -54,12 +54,12 @@ var errGone = errors.New("the handler has ended its goroutine")
 var credentials = redact.New(redact.Secrets)
 
 // masker masks credentials, and what the contract keeps out of failures.
-func (x *exchange) masker() *redact.Masker {
+func (x *handling) masker() *redact.Masker {
 	return credentials.With(x.rule.contract.Mask...).About(x.req.Arguments)
 }
 
 // fail writes a failure as the contract says, and logs it.
-func (x *exchange) fail(ctx context.Context, err error) *contract.Answer {
+func (x *handling) fail(ctx context.Context, err error) *contract.Answer {
 	x.refund()
 	if newer := x.relist(ctx); newer != nil {
 		x.listed = newer.In(x.req.Tool)
@@ -99,7 +99,7 @@ type raised struct {
 	pass     *contract.Answer   // it is for the client's program, and passes unchanged
 }
 
-func (x *exchange) read(err error) raised {
+func (x *handling) read(err error) raised {
 	if said, ok := errors.AsType[recourse.Failure](err); ok {
 		return raised{e: recourse.From(said)}
 	}
@@ -127,7 +127,7 @@ func (x *exchange) read(err error) raised {
 const maxText = 4 << 10
 
 // told returns the text of an error for clients: masked, then cut.
-func (x *exchange) told(err error) string {
+func (x *handling) told(err error) string {
 	const most = 4 * maxText // to be masked: half a secret may not look like one
 	text := err.Error()
 	if len(text) > most {
@@ -141,13 +141,13 @@ func (x *exchange) told(err error) string {
 }
 
 // reader reads failures in any form. What a server says about itself is believed.
-func (x *exchange) reader() *contract.Reader {
+func (x *handling) reader() *contract.Reader {
 	return &contract.Reader{
 		Contracts: []*contract.Contract{x.rule.contract}, Own: x.rule.contract, Trusted: true, Families: x.rule.families, Now: x.s.now,
 	}
 }
 
-func (x *exchange) readResult(r *ResultError) raised {
+func (x *handling) readResult(r *ResultError) raised {
 	original := json.Value(x.masker().JSON(r.Result))
 	reading, ok := x.reader().Result(original)
 	switch {
@@ -172,7 +172,7 @@ func (x *exchange) readResult(r *ResultError) raised {
 }
 
 // weakFailure returns the failure that a result without isError reports in a weak form of one of the families, or nil.
-func (x *exchange) weakFailure(result any) error {
+func (x *handling) weakFailure(result any) error {
 	if len(x.rule.families) == 0 || !x.isCall() {
 		return nil
 	}
@@ -201,7 +201,7 @@ func isOnlyOutput(result json.Value) bool {
 // readRPC reads a JSON-RPC error. One that is for the client's program rather than for its model passes unchanged: it
 // is about the message itself, about a method other than tools/call or about a call that continues, or asks for
 // something.
-func (x *exchange) readRPC(r *RPCError) raised {
+func (x *handling) readRPC(r *RPCError) raised {
 	raw := json.Value(x.masker().JSON(r.Raw))
 	reading := x.reader().RPC(raw)
 	e := reading.Error()
@@ -225,7 +225,7 @@ func (x *exchange) readRPC(r *RPCError) raised {
 }
 
 // settle completes a failure with what is known about the call.
-func (x *exchange) settle(e *recourse.Error) *recourse.Error {
+func (x *handling) settle(e *recourse.Error) *recourse.Error {
 	if e.Origin == "" {
 		e = e.WithOrigin(originOf(e.Kind))
 	}
@@ -241,7 +241,7 @@ func originOf(kind recourse.Kind) recourse.Origin {
 }
 
 // call describes the call.
-func (x *exchange) call() *toolcall.Call {
+func (x *handling) call() *toolcall.Call {
 	return &toolcall.Call{
 		Listed: x.listed, ID: x.requestID, Method: x.req.Method, Name: x.req.Tool, Arguments: x.req.Arguments,
 		Contract: x.rule.contract, Masker: x.masker, Nature: x.nature(), Ran: x.ran, Wrote: x.wrote.Load(),
@@ -250,7 +250,7 @@ func (x *exchange) call() *toolcall.Call {
 }
 
 // contractCall describes the call to the contract.
-func (x *exchange) contractCall() *contract.Call {
+func (x *handling) contractCall() *contract.Call {
 	at := contract.AtTool
 	if !x.ran {
 		at = contract.AtArguments

@@ -30,7 +30,7 @@ func refundOf(header http.Header) func() {
 }
 
 // take charges the call, unless its HTTP request was charged.
-func (x *exchange) take(ctx context.Context) error {
+func (x *handling) take(ctx context.Context) error {
 	if x.s.charge == nil || refundOf(x.req.Header) != nil {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (x *exchange) take(ctx context.Context) error {
 }
 
 // refund undoes the charge of a call that was refused.
-func (x *exchange) refund() {
+func (x *handling) refund() {
 	if x.ran || !x.isCall() {
 		return
 	}
@@ -49,7 +49,7 @@ func (x *exchange) refund() {
 
 // Wrote notes that the call that ctx belongs to has changed something.
 func Wrote(ctx context.Context) {
-	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
+	if x, ok := ctx.Value(exchangeKey{}).(*handling); ok {
 		x.wrote.Store(true)
 	}
 }

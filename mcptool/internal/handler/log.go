@@ -19,7 +19,7 @@ func (c cause) LogValue() slog.Value { return slog.StringValue(redact.Log(c.err.
 
 var _ slog.LogValuer = cause{}
 
-func (x *exchange) attrs() []slog.Attr {
+func (x *handling) attrs() []slog.Attr {
 	attrs := make([]slog.Attr, 0, 12)
 	attrs = append(attrs, slog.String("request_id", x.requestID))
 	if x.isCall() {
@@ -29,7 +29,7 @@ func (x *exchange) attrs() []slog.Attr {
 }
 
 // record writes the one log line of a failure. err is what the handler returned.
-func (x *exchange) record(ctx context.Context, e *recourse.Error, err error) {
+func (x *handling) record(ctx context.Context, e *recourse.Error, err error) {
 	Record(ctx, x.s.log, x.start, x.attrs(), e, err)
 }
 

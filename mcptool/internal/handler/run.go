@@ -16,10 +16,10 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// An exchange is one request and its handling.
-type exchange struct {
+// A handling is what is done about one request.
+type handling struct {
 	s         *Server
-	req       *Request
+	req       *Incoming
 	rule      toolFacts
 	start     time.Time
 	requestID string
@@ -34,8 +34,8 @@ type exchange struct {
 type Func func(ctx context.Context) (result any, err error)
 
 // Do handles a request. It returns the result of handler unchanged, or the answer that replaces it.
-func (s *Server) Do(ctx context.Context, req *Request, handler Func) (result any, answer *contract.Answer) {
-	x := &exchange{s: s, req: req, rule: s.ruleOf(req.Tool), start: time.Now()}
+func (s *Server) Do(ctx context.Context, req *Incoming, handler Func) (result any, answer *contract.Answer) {
+	x := &handling{s: s, req: req, rule: s.ruleOf(req.Tool), start: time.Now()}
 	x.requestID = wire.RequestID(cmp.Or(req.Header.Get(wire.HeaderRequestID), req.RequestID))
 	ctx = context.WithValue(ctx, exchangeKey{}, x)
 	if e := x.admit(ctx); e != nil {
@@ -56,17 +56,17 @@ type exchangeKey struct{}
 
 // RequestID returns the id of the request that ctx belongs to, or "".
 func RequestID(ctx context.Context) string {
-	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
+	if x, ok := ctx.Value(exchangeKey{}).(*handling); ok {
 		return x.requestID
 	}
 	return ""
 }
 
-func (x *exchange) isCall() bool { return x.req.Method == wire.MethodToolsCall }
+func (x *handling) isCall() bool { return x.req.Method == wire.MethodToolsCall }
 
 // admit returns why a call cannot run: there is no such tool, its arguments are not valid, or there were too many
 // calls.
-func (x *exchange) admit(ctx context.Context) error {
+func (x *handling) admit(ctx context.Context) error {
 	if !x.isCall() {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (x *exchange) admit(ctx context.Context) error {
 }
 
 // relist fetches the list again, once per call.
-func (x *exchange) relist(ctx context.Context) *toolcall.List {
+func (x *handling) relist(ctx context.Context) *toolcall.List {
 	if x.fresh || !x.isCall() {
 		return nil
 	}
@@ -92,11 +92,11 @@ func (x *exchange) relist(ctx context.Context) *toolcall.List {
 }
 
 // nature returns what the request does to the world. The annotations are trusted, since they are the author's own.
-func (x *exchange) nature() retry.Nature {
+func (x *handling) nature() retry.Nature {
 	if !x.isCall() {
 		return retry.Reads
 	}
-	return toolcall.Said{
+	return toolcall.Claims{
 		ReadOnly: x.rule.readOnly, Idempotent: x.rule.idempotent, Verified: x.rule.verify != nil,
 		Reads: x.rule.contract.Reads(x.req.Tool), Annotated: x.listed.Tool,
 	}.Nature()
@@ -106,7 +106,7 @@ func (x *exchange) nature() retry.Nature {
 const grace = 250 * time.Millisecond
 
 // run runs the handler within its deadline. One that ignores its context is left behind, and ends on its own.
-func (x *exchange) run(ctx context.Context, handler Func) (any, error) {
+func (x *handling) run(ctx context.Context, handler Func) (any, error) {
 	within := x.rule.timeout
 	if within <= 0 || !x.isCall() {
 		return x.guard(ctx, handler)
@@ -143,12 +143,12 @@ func (x *exchange) run(ctx context.Context, handler Func) (any, error) {
 }
 
 // expired reports whether the deadline has passed.
-func (x *exchange) expired() bool {
+func (x *handling) expired() bool {
 	return x.rule.timeout > 0 && time.Since(x.start) >= x.rule.timeout
 }
 
 // late logs that a handler has ended after its call was answered.
-func (x *exchange) late(ctx context.Context, err error) {
+func (x *handling) late(ctx context.Context, err error) {
 	attrs := append(x.attrs(), slog.Int64("ms", time.Since(x.start).Milliseconds()))
 	if err != nil {
 		attrs = append(attrs, slog.Any("cause", cause{err}))
@@ -157,7 +157,7 @@ func (x *exchange) late(ctx context.Context, err error) {
 }
 
 // guard runs the handler and turns a panic into an error.
-func (x *exchange) guard(ctx context.Context, handler Func) (result any, err error) {
+func (x *handling) guard(ctx context.Context, handler Func) (result any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			result, err = nil, NewPanic(p)

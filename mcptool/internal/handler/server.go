@@ -65,8 +65,8 @@ func (s *Server) ruleOf(tool string) toolFacts {
 	return r
 }
 
-// Request is a request that an author's server has received.
-type Request struct {
+// Incoming is a request that an author's server has received.
+type Incoming struct {
 	// Method is the JSON-RPC method. Only a tools/call is examined before it runs.
 	Method string
 	// Tool and Arguments are those of a tools/call.
@@ -87,7 +87,7 @@ type Request struct {
 }
 
 // list fetches the tools, and recovers panics in the author's middleware.
-func (r *Request) list(ctx context.Context) (offered []*toolcall.Tool, err error) {
+func (r *Incoming) list(ctx context.Context) (offered []*toolcall.Tool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = NewPanic(p)
@@ -97,7 +97,7 @@ func (r *Request) list(ctx context.Context) (offered []*toolcall.Tool, err error
 }
 
 // list returns the tools as they were last seen, or fetches them if they never were.
-func (s *Server) list(ctx context.Context, r *Request) *toolcall.List {
+func (s *Server) list(ctx context.Context, r *Incoming) *toolcall.List {
 	if l := s.tools.Load(); l != nil {
 		return l
 	}
@@ -105,7 +105,7 @@ func (s *Server) list(ctx context.Context, r *Request) *toolcall.List {
 }
 
 // relist fetches the tools. It returns nil if that fails.
-func (s *Server) relist(ctx context.Context, r *Request) *toolcall.List {
+func (s *Server) relist(ctx context.Context, r *Incoming) *toolcall.List {
 	offered, err := r.list(ctx)
 	if err != nil {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "tools/list failed: the arguments are not checked here",

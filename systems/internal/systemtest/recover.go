@@ -14,23 +14,23 @@ import (
 // aWhile is longer than any wait of a test. No test actually waits.
 const aWhile = 10_000 * time.Hour
 
-// call is a tools/call as package recovery passes it to a session.
-type call struct {
+// toolCall is a tools/call as package recovery passes it to a session.
+type toolCall struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// session is a session whose calls are made by a function. It only knows the contract: our own records are
+// scripted is a session whose calls are made by a function. It only knows the contract: our own records are
 // removed from its results.
-type session struct {
+type scripted struct {
 	t        *testing.T
 	contract *contract.Contract
-	make     func(call) Reply
+	make     func(toolCall) Reply
 	last     Reply
 }
 
 // CallTool implements [recovery.Session].
-func (s *session) CallTool(_ context.Context, c call) (json.RawMessage, error) {
+func (s *scripted) CallTool(_ context.Context, c toolCall) (json.RawMessage, error) {
 	s.t.Helper()
 	s.last = s.make(c)
 	if s.last.Error != nil || s.last.Result == nil {
@@ -45,12 +45,13 @@ func Recover(
 	t *testing.T, c *contract.Contract, client Client, tool, arguments string, options ...recovery.Option,
 ) (json.RawMessage, *recovery.Report, error) {
 	t.Helper()
-	s := &session{t: t, contract: c, make: func(c call) Reply { return client.Call(t, c.Name, string(c.Arguments)) }}
+	s := &scripted{t: t, contract: c, make: func(c toolCall) Reply { return client.Call(t, c.Name, string(c.Arguments)) }}
 	report := new(recovery.Report)
 	options = append([]recovery.Option{
 		recovery.WithTimeout(aWhile), recovery.WithClock(NewClock()), recovery.WithLogger(Quiet()),
 	}, options...)
-	result, err := recovery.New(s, c, options...).CallTool(recovery.WithReport(t.Context(), report), call{tool, json.RawMessage(arguments)})
+	result, err := recovery.New(s, c, options...).
+		CallTool(recovery.WithReport(t.Context(), report), toolCall{tool, json.RawMessage(arguments)})
 	return result, report, err
 }
 
@@ -59,10 +60,10 @@ func Recover(
 func Follow(t *testing.T, c *contract.Contract, nature retry.Nature, random float64, ask func() Reply) (last Reply, waits []time.Duration) {
 	t.Helper()
 	const tool = "tool"
-	s := &session{t: t, contract: c, make: func(call) Reply { return ask() }}
+	s := &scripted{t: t, contract: c, make: func(toolCall) Reply { return ask() }}
 	asleep := NewClock()
 	client := recovery.New(s, c, recovery.WithNature(tool, nature), recovery.WithRandom(func() float64 { return random }),
 		recovery.WithTimeout(aWhile), recovery.WithLogger(Quiet()), recovery.WithClock(asleep))
-	_, _ = client.CallTool(t.Context(), call{Name: tool, Arguments: json.RawMessage("{}")}) // the last answer shows how it ended
+	_, _ = client.CallTool(t.Context(), toolCall{Name: tool, Arguments: json.RawMessage("{}")}) // the last answer shows how it ended
 	return s.last, asleep.Waits()
 }

@@ -22,8 +22,8 @@ type Condition struct {
 	usesArgs bool
 }
 
-// environment is what an expression can refer to.
-type environment struct {
+// vocabulary is what an expression can refer to.
+type vocabulary struct {
 	Caller   caller         `expr:"caller"`
 	Tool     string         `expr:"tool"`
 	Args     map[string]any `expr:"args"`
@@ -54,7 +54,7 @@ var functions = []string{
 
 // Compile makes a condition from an expression, such as args.org == caller.org.
 func Compile(text string) (*Condition, error) {
-	options := []expr.Option{expr.Env(environment{}), expr.AsBool(), expr.MaxNodes(maxNodes), expr.DisableAllBuiltins()}
+	options := []expr.Option{expr.Env(vocabulary{}), expr.AsBool(), expr.MaxNodes(maxNodes), expr.DisableAllBuiltins()}
 	for _, name := range functions {
 		options = append(options, expr.EnableBuiltin(name))
 	}
@@ -182,7 +182,7 @@ func numbers(v any) any {
 
 // holds reports whether the condition is met. If it cannot be evaluated, it is not met.
 func (c *Condition) holds(who *authn.Identity, use *Use, args *arguments) (bool, error) {
-	env := environment{
+	env := vocabulary{
 		Caller: caller{Name: who.Name, Entry: who.Access, Org: who.Org, Roles: who.Roles, Scopes: who.Scopes},
 		Tool:   use.Tool, ReadOnly: use.ReadOnly,
 	}

@@ -34,7 +34,7 @@ func NewHandler() (handler http.Handler, closeSessions func()) {
 	s := server.NewMCPServer("mcp-go", "1.0.0", server.WithToolCapabilities(true))
 	s.AddTool(
 		mcp.NewTool(sdk.Echo, mcp.WithString("message", mcp.Required()), mcp.WithReadOnlyHintAnnotation(true)),
-		mcp.NewStructuredToolHandler(func(_ context.Context, _ mcp.CallToolRequest, in message) (message, error) {
+		mcp.NewStructuredToolHandler(func(_ context.Context, _ mcp.CallToolRequest, in echoed) (echoed, error) {
 			return in, nil
 		}))
 	s.AddTool(
@@ -68,7 +68,7 @@ func NewHandler() (handler http.Handler, closeSessions func()) {
 	}
 }
 
-type message struct {
+type echoed struct {
 	Message string `json:"message"`
 }
 

@@ -82,7 +82,7 @@ func (c *Conformance) Serve(tb testing.TB, era testkit.Era) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	var output ending
+	var output tail
 	cmd := exec.Command(c.server, "-http", addr, fmt.Sprintf("-stateless=%t", era == testkit.Modern))
 	cmd.Stderr = &output
 	ownGroup(cmd)
@@ -137,7 +137,7 @@ func (c *Conformance) Run(tb testing.TB, url string, era testkit.Era) []Check {
 	ctx, cancel := context.WithTimeout(tb.Context(), whole)
 	defer cancel()
 	results := tb.TempDir()
-	var output ending
+	var output tail
 	suite := exec.CommandContext(ctx, c.node,
 		filepath.Join(c.dir, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"),
 		"server", "--url", url, "--requirements", era.Version(), "--output-dir", results)

@@ -22,7 +22,7 @@ type process struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	lines  chan string // of stdout; closed at its end
-	stderr ending
+	stderr tail
 }
 
 // startNode runs a program in a folder with no environment but PATH and the given variables.
@@ -94,14 +94,14 @@ func (p *process) close() {
 	_ = p.cmd.Wait() // the exit status does not matter
 }
 
-// ending keeps the end of what is written to it. It is safe for concurrent use.
-type ending struct {
+// tail keeps the end of what is written to it. It is safe for concurrent use.
+type tail struct {
 	mu   sync.Mutex
 	text []byte
 }
 
 // Write implements [io.Writer].
-func (e *ending) Write(p []byte) (int, error) {
+func (e *tail) Write(p []byte) (int, error) {
 	const size = 16 << 10
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -111,7 +111,7 @@ func (e *ending) Write(p []byte) (int, error) {
 }
 
 // String returns the end of what was written.
-func (e *ending) String() string {
+func (e *tail) String() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return string(e.text)

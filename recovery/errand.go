@@ -34,8 +34,8 @@ func newEngine(c *contract.Contract, list []Option) *engine {
 	return g
 }
 
-// An exchange is one of the caller's calls, with everything done for it.
-type exchange struct {
+// An errand is one of the caller's calls, with everything that is done for it.
+type errand struct {
 	*engine
 
 	ctx       context.Context
@@ -60,7 +60,7 @@ func (g *engine) call(ctx context.Context, s send, tool string, arguments json.R
 	left := g.options.timeLeft(ctx)
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, reportKey{}, (*Report)(nil)), left)
 	defer cancel()
-	x := &exchange{
+	x := &errand{
 		engine: g, ctx: ctx, send: s, tool: tool, arguments: g.withFormat(tool, arguments), report: report,
 		ends: g.options.clock.Now().Add(left),
 	}
@@ -76,7 +76,7 @@ func (o *options) timeLeft(ctx context.Context) time.Duration {
 }
 
 // run makes attempts until one succeeds or no more are allowed.
-func (x *exchange) run() (json.RawMessage, error) {
+func (x *errand) run() (json.RawMessage, error) {
 	if e := x.options.server.mistake(x.now(), x.fingerprint()); e != nil {
 		x.note(Step{Action: ActionDecide, Began: x.now(), Failure: e, Reason: "the same call was a mistake before: it is not sent"})
 		return nil, e
@@ -118,8 +118,8 @@ func (x *exchange) run() (json.RawMessage, error) {
 	}
 }
 
-// succeeded ends the exchange with a result.
-func (x *exchange) succeeded(result json.RawMessage) (json.RawMessage, error) {
+// succeeded ends the errand with a result.
+func (x *errand) succeeded(result json.RawMessage) (json.RawMessage, error) {
 	if x.natureOf(x.tool) != retry.Reads {
 		x.options.server.forget()
 	}
@@ -127,7 +127,7 @@ func (x *exchange) succeeded(result json.RawMessage) (json.RawMessage, error) {
 }
 
 // given returns the failure for the caller. If its context has ended, errors.Is finds that, too.
-func (x *exchange) given(e *recourse.Error) error {
+func (x *errand) given(e *recourse.Error) error {
 	if err := context.Cause(x.ctx); err != nil && !errors.Is(e, err) {
 		return e.CausedBy(errors.Join(e.Cause(), err))
 	}
@@ -135,7 +135,7 @@ func (x *exchange) given(e *recourse.Error) error {
 }
 
 // again waits for the next attempt of a call of that nature, and reports false if there is none.
-func (x *exchange) again(e *recourse.Error, nature retry.Nature) bool {
+func (x *errand) again(e *recourse.Error, nature retry.Nature) bool {
 	left := x.left()
 	d := x.policy.Decide(e, nature, x.attempt, left)
 	if d.Repeat && !x.options.server.budget.Take() {
@@ -152,7 +152,7 @@ func (x *exchange) again(e *recourse.Error, nature retry.Nature) bool {
 }
 
 // wait waits, and reports false if the call ends first.
-func (x *exchange) wait(d time.Duration, reason string) bool {
+func (x *errand) wait(d time.Duration, reason string) bool {
 	if d <= 0 {
 		return x.ctx.Err() == nil
 	}
@@ -162,7 +162,7 @@ func (x *exchange) wait(d time.Duration, reason string) bool {
 
 // try makes one call, of the tool or of another one on its behalf. It returns both a result and a failure if the
 // result holds one.
-func (x *exchange) try(action Action, tool string, arguments json.RawMessage) (json.RawMessage, recourse.Failure) {
+func (x *errand) try(action Action, tool string, arguments json.RawMessage) (json.RawMessage, recourse.Failure) {
 	server := x.options.server
 	e := x.admitted(tool)
 	if x.withheld = e != nil; x.withheld {
@@ -196,7 +196,7 @@ const reserve = 15 * time.Second
 
 // attemptTime returns how long one attempt may take: the option's value, or else the call's time, minus a reserve if
 // something could be done afterwards.
-func (x *exchange) attemptTime(tool string) time.Duration {
+func (x *errand) attemptTime(tool string) time.Duration {
 	left := x.left()
 	switch {
 	case x.options.attempt > 0:
@@ -209,7 +209,7 @@ func (x *exchange) attemptTime(tool string) time.Duration {
 
 // outcome returns what an attempt that ended with e says about the server. lost means that the attempt did not reach
 // it.
-func (x *exchange) outcome(e *recourse.Error, lost bool, tool string) outcome {
+func (x *errand) outcome(e *recourse.Error, lost bool, tool string) health {
 	switch {
 	case e == nil:
 		return answered
@@ -225,7 +225,7 @@ func (x *exchange) outcome(e *recourse.Error, lost bool, tool string) outcome {
 }
 
 // admitted waits until a call of a tool may begin, or returns why it may not.
-func (x *exchange) admitted(tool string) *recourse.Error {
+func (x *errand) admitted(tool string) *recourse.Error {
 	if x.ctx.Err() != nil {
 		return recourse.From(context.Cause(x.ctx)).WithEffect(recourse.EffectNone)
 	}
@@ -247,7 +247,7 @@ func (x *exchange) admitted(tool string) *recourse.Error {
 
 // last returns the latest time at which a call of a tool can begin and still be answered in time. It is zero if that
 // has passed.
-func (x *exchange) last(tool string) time.Time {
+func (x *errand) last(tool string) time.Time {
 	takes := x.options.server.takes(tool)
 	if takes == 0 {
 		takes = min(x.left()/4, reserve)
@@ -258,12 +258,12 @@ func (x *exchange) last(tool string) time.Time {
 	return time.Time{}
 }
 
-func (x *exchange) now() time.Time { return x.options.clock.Now() }
+func (x *errand) now() time.Time { return x.options.clock.Now() }
 
-func (x *exchange) since(began time.Time) time.Duration { return x.now().Sub(began) }
+func (x *errand) since(began time.Time) time.Duration { return x.now().Sub(began) }
 
 // left returns the time until the call ends.
-func (x *exchange) left() time.Duration { return x.ends.Sub(x.now()) }
+func (x *errand) left() time.Duration { return x.ends.Sub(x.now()) }
 
 // natureOf returns what a tool does to the world, by the option, or else by the contract, or else by the annotations of a server that
 // is believed.
@@ -286,7 +286,7 @@ func (g *engine) natureOf(tool string) retry.Nature {
 }
 
 // settled completes a failure of a tool's call. An untrusted server's word is not enough to repeat a write.
-func (x *exchange) settled(e *recourse.Error, tool string) *recourse.Error {
+func (x *errand) settled(e *recourse.Error, tool string) *recourse.Error {
 	nature := x.natureOf(tool)
 	if x.options.untrusted && e.Effect == "" {
 		e = e.WithEffect(retry.Effect(e, nature)).WithEffectBasis(recourse.BasisStated)
@@ -301,17 +301,17 @@ func (x *exchange) settled(e *recourse.Error, tool string) *recourse.Error {
 
 // doubts reports whether nothing that the server says may make a call of a tool run again. When the protocol refuses a call,
 // that proves that nothing was done; that the same call may succeed is a word, unless the status is 429.
-func (x *exchange) doubts(tool string) bool {
+func (x *errand) doubts(tool string) bool {
 	return x.options.untrusted && x.natureOf(tool) == retry.Writes
 }
 
 // fingerprint identifies the call.
-func (x *exchange) fingerprint() [sha256.Size]byte {
+func (x *errand) fingerprint() [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%q %s", x.tool, x.arguments))
 }
 
 // contractCall describes the call to the contract.
-func (x *exchange) contractCall() *contract.Call {
+func (x *errand) contractCall() *contract.Call {
 	call := &contract.Call{Method: "tools/call", Tool: x.tool, Arguments: x.arguments}
 	if x.options.tools != nil {
 		call.HasTool = func(name string) bool { _, ok := x.options.tools[name]; return ok }
