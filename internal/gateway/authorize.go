@@ -80,8 +80,7 @@ func (c *call) uses() []grant.Use {
 	case wire.MethodInitialize, wire.MethodPing, wire.MethodDiscover, wire.MethodToolsList, wire.MethodSetLevel:
 		return nil
 	case wire.MethodListen:
-		watched := json.Lookup(m.Params, "/notifications/resourceSubscriptions")
-		if list, _ := json.Items(watched, 1); watched == nil || watched.Kind() == 'n' || watched.Kind() == '[' && len(list) == 0 {
+		if hearsOfLists(m.Params) {
 			return nil
 		}
 		return []grant.Use{{Resources: true}}
@@ -102,16 +101,37 @@ func (c *call) uses() []grant.Use {
 	return []grant.Use{{Resources: true}}
 }
 
+// hearsOfLists reports whether a subscription is to nothing but changes of lists. What a server makes of other members is not known.
+func hearsOfLists(params json.Value) bool {
+	for _, m := range json.MembersOf(params) {
+		switch {
+		case m.Name == "_meta":
+		case m.Name != "notifications", m.Value.Kind() != '{':
+			return false
+		}
+	}
+	return !slices.ContainsFunc(json.MembersOf(json.Lookup(params, "/notifications")), func(m json.Member) bool {
+		switch m.Name {
+		case "toolsListChanged", "promptsListChanged", "resourcesListChanged":
+			return strings.IndexByte("tfn", byte(m.Value.Kind())) < 0
+		case "resourceSubscriptions":
+			list, _ := json.Items(m.Value, 1)
+			return m.Value.Kind() != 'n' && (m.Value.Kind() != '[' || len(list) > 0)
+		}
+		return true
+	})
+}
+
 // completes returns what completing an argument of that reference needs permission for: of a prompt, of a resource or,
-// if servers could take it for either, of both.
+// if servers could take it for either or for something else, of both.
 func completes(ref json.Value) (uses []grant.Use) {
-	kind := json.Text(ref, "/type")
-	ofPrompt := kind == "ref/prompt" || json.Lookup(ref, "/name") != nil
-	ofResource := kind == "ref/resource" || json.Lookup(ref, "/uri") != nil
-	if ofPrompt || !ofResource {
+	kind, hasName, hasURI := json.Text(ref, "/type"), json.Lookup(ref, "/name") != nil, json.Lookup(ref, "/uri") != nil
+	isPrompt := kind == "ref/prompt" || kind == "" && hasName
+	isResource := kind == "ref/resource" || kind == "" && hasURI
+	if hasName || !isResource {
 		uses = append(uses, grant.Use{Prompts: true})
 	}
-	if ofResource || !ofPrompt {
+	if hasURI || !isPrompt {
 		uses = append(uses, grant.Use{Resources: true})
 	}
 	return uses
