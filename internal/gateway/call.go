@@ -76,6 +76,11 @@ type request struct {
 	body []byte // a connection may read it even after the call
 }
 
+// come says where and how the request has come.
+func (r *request) come(ctx context.Context, method string, header http.Header, from *http.Request) {
+	r.ctx, r.method, r.header, r.from = ctx, method, header, from
+}
+
 // only returns the value of a header, or "" if the client has sent it more than once.
 func (r *request) only(header string) string {
 	if values := r.header[header]; len(values) == 1 {
@@ -193,7 +198,7 @@ func (c *call) serve() {
 
 // overHTTP says that the call is an HTTP request, with the answer to w.
 func (c *call) overHTTP(w http.ResponseWriter, r *http.Request) {
-	c.req.ctx, c.req.method, c.req.header, c.req.from = r.Context(), r.Method, r.Header, r
+	c.req.come(r.Context(), r.Method, r.Header, r)
 	c.reply.http.ResponseWriter = w
 	c.reply.w = &c.reply.http
 	c.req.intake = intake.Intake{From: r, By: c.reply.w}

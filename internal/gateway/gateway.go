@@ -198,7 +198,7 @@ func (g *Gateway) Answer(w front.Writer, r *front.Request) (whole bool, effect r
 	defer g.inFlight.Requests.Add(-1)
 	c := g.newCall()
 	defer c.release()
-	c.req.ctx, c.req.method, c.req.header, c.req.from = r.Context, r.Method, r.Header, r.From
+	c.req.come(r.Context, r.Method, r.Header, r.From)
 	c.req.stdio, c.req.parsed, c.req.overLimit = true, r.Message, r.Excess
 	c.req.intake = intake.Intake{From: r.From, By: w}
 	if r.Method == http.MethodPost {

@@ -284,7 +284,7 @@ func (m *memberConn) Do(ctx context.Context, r *upstream.Request) (*wire.Answer,
 func (m *memberConn) call(ctx context.Context, of *outer, r *upstream.Request, h http.ResponseWriter) (*call, error) {
 	c := m.on.g.newCall()
 	c.overHTTP(h, of.from)
-	c.req.ctx, c.req.method, c.req.header = ctx, http.MethodPost, r.Header
+	c.req.come(ctx, http.MethodPost, r.Header, of.from)
 	c.req.id, c.req.stdio = of.id, of.stdio
 	c.member, c.req.nested, c.req.era, c.req.user = m, true, wire.Modern, of.who.user
 	if c.req.body, c.req.parsed = r.Body, r.Message; r.Message != nil {

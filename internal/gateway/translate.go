@@ -214,7 +214,8 @@ func (c *call) passRPCError(f *failure) {
 	if !failures.IsProtocol(e) || c.to.entry.Trusted && len(own) != len(raw) {
 		own = failures.WithRecord(own, record)
 	}
-	c.reply.message(f.status, c.req.msg.ID, wire.Splice(nil, f.text, wire.Edit{At: f.id, With: c.req.msg.ID}, wire.Edit{At: f.rpc, With: own}))
+	id := c.req.msg.ID
+	c.reply.message(f.status, id, wire.Splice(nil, f.text, wire.Edit{At: f.id, With: id}, wire.Edit{At: f.rpc, With: own}))
 }
 
 // passRefusal passes an HTTP answer that is a failure on to the client, masked, with its own status and

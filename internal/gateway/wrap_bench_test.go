@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"testing"
@@ -35,7 +34,7 @@ func BenchmarkWrap(b *testing.B) {
 			}()
 			lines := bufio.NewReaderSize(out, 64<<10)
 			ask := func(text string) string {
-				if _, err := io.WriteString(in, text+"\n"); err != nil {
+				if _, err := in.WriteString(text + "\n"); err != nil {
 					b.Fatal(err)
 				}
 				line, err := lines.ReadString('\n')
@@ -47,7 +46,7 @@ func BenchmarkWrap(b *testing.B) {
 			meta := ""
 			if era == testkit.Legacy {
 				ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"b","version":"1"}}}`)
-				if _, err := io.WriteString(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"); err != nil {
+				if _, err := in.WriteString(`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"); err != nil {
 					b.Fatal(err)
 				}
 			} else {
@@ -62,7 +61,9 @@ func BenchmarkWrap(b *testing.B) {
 				ask(call)
 			}
 			_ = in.Close()
-			<-done
+			if err := <-done; err != nil {
+				b.Error(err)
+			}
 		})
 	}
 }

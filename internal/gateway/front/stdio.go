@@ -46,7 +46,8 @@ func (s Stdio) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	life, cancel := context.WithCancel(ctx)
 	defer cancel()
 	h := &host{
-		Stdio: s, lines: wire.NewLineReader(in, s.Limit+len("\r\n")), out: newLineWriter(out), over: make(chan error, 1), next: make(chan struct{}),
+		Stdio: s, lines: wire.NewLineReader(in, s.Limit+len("\r\n")), out: newLineWriter(out),
+		over: make(chan error, 1), next: make(chan struct{}),
 		life: life, calls: map[*hostCall]struct{}{}, stopHearing: func() {},
 	}
 	var err error

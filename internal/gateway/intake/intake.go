@@ -167,7 +167,8 @@ func (in *Intake) readAll(limits Limits) *Refusal {
 			in.Within(time.Time{})
 			return nil
 		case err != nil:
-			return in.refuse(http.StatusBadRequest, recourse.New(recourse.KindMalformed, "The message did not arrive in full.").CausedBy(err))
+			e := recourse.New(recourse.KindMalformed, "The message did not arrive in full.").CausedBy(err)
+			return in.refuse(http.StatusBadRequest, e)
 		}
 	}
 }
