@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,13 +10,14 @@ import (
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit/protocol"
 )
 
 // A failure that already has the endpoint's form passes as it is spelled, with all that the contract does not know: with
 // `contract` alone, and but for the boolean, the wait, the advice, secrets and the record.
 func TestEdit(t *testing.T) {
 	t.Parallel()
-	text := func(object string) string { return `{"type": "text", "text":` + jsonText(t, object) + `}` }
+	text := func(object string) string { return `{"type": "text", "text":` + protocol.Quote(object) + `}` }
 	twice := func(object string) string {
 		return `{ "isError":true, "own":[1e+25], "content":[` + text(object) + `, {"type":"text","text":"more"}], "structuredContent":` + object + `, "_meta":{"trace":"t-1"} }`
 	}
@@ -25,7 +25,7 @@ func TestEdit(t *testing.T) {
 		return `{"content":[` + text(object) + `],"error":` + object + `,"isError":true,"own":{"a":1}}`
 	}
 	line := func(text string) string {
-		return `{"content":[{"type":"text","text":` + jsonText(t, text) + `,"own":1}],"isError":true}`
+		return `{"content":[{"type":"text","text":` + protocol.Quote(text) + `,"own":1}],"isError":true}`
 	}
 	for _, tt := range []struct {
 		name, contract, tool string
@@ -147,7 +147,7 @@ func TestEditProblem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{ "type":"about:blank","title":"internal server error","instance":` + jsonText(t, client.URL) + `,"detail":"something went wrong","own":[1e+25] }`
+	want := `{ "type":"about:blank","title":"internal server error","instance":` + protocol.Quote(client.URL) + `,"detail":"something went wrong","own":[1e+25] }`
 	if diff := cmp.Diff(want, string(a.Body)); diff != "" || a.Status != http.StatusInternalServerError {
 		t.Errorf("HTTP %d (-want +got):\n%s", a.Status, diff)
 	}
@@ -183,13 +183,4 @@ func withoutRecord(t *testing.T, result string) string {
 		return rest + strings.TrimPrefix(record[end:], "}")
 	}
 	return before + record[end:]
-}
-
-// decoded decodes a JSON text.
-func decoded(t *testing.T, text string) (value any) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
-	return value
 }

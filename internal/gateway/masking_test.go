@@ -3,13 +3,9 @@ package gateway_test
 import (
 	"encoding/base64"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
@@ -18,21 +14,9 @@ import (
 // A contract's mask applies to all its failures, even to values that the caller wrote.
 func TestMaskOfAContract(t *testing.T) {
 	t.Parallel()
-	set := contract.Builtin()
-	if _, err := set.Load("discreet.yaml", []byte("form: 1\nname: discreet\nextends: recourse\nmask: [personal, addresses]\ncodes: []\n")); err != nil {
-		t.Fatal(err)
-	}
 	srv := testkit.NewServer(t)
-	cfg, err := config.Parse("recourse.yaml", fmt.Appendf(nil,
-		"servers:\n  farm:\n    url: %s\n    contract: discreet\n    redact: secrets\n", srv.URL()), config.Options{KnownContracts: set.Names()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := gateway.New(cfg, set, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
+	g, _ := gatewaytest.New(t, fmt.Sprintf("servers:\n  farm:\n    url: %s\n    contract: discreet\n    redact: secrets\n", srv.URL()),
+		"form: 1\nname: discreet\nextends: recourse\nmask: [personal, addresses]\ncodes: []\n")
 	client := (&gatewaytest.Front{URL: testkit.Serve(t, g) + "/farm/mcp"}).Client(t, testkit.Modern)
 	srv.Always(testkit.OrderCreate, faults.Result("said", `{"isError":true,"content":[{"type":"text",`+
 		`"text":"ada@example.com at 10.1.2.3:80 paid with 4111 1111 1111 1111"}],"structuredContent":{"customer":{"lastName":"Lovelace"}}}`))

@@ -9,6 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit/protocol"
 )
 
 // What the text advises is what the record says, whichever way the server said it: in the contract's form, as a JSON-RPC
@@ -18,7 +19,7 @@ func TestVerdicts(t *testing.T) {
 	paths := map[string]string{"terra": "/{user_id}"}
 	const reads, writes, unsaid = "tools: {get_field: {read_only: true}}", "tools: {get_field: {read_only: false}}", ""
 	result := func(object string) testkit.Fault {
-		return faults.Result("", `{"content":[{"type":"text","text":`+jsonText(t, object)+`}],"isError":true}`)
+		return faults.Result("", `{"content":[{"type":"text","text":`+protocol.Quote(object)+`}],"isError":true}`)
 	}
 	status := func(status int, body string) testkit.Fault {
 		return faults.StatusWith("", status, "application/json", body)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
+	internaljson "github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -86,6 +87,24 @@ func Record(tb testing.TB, a *testkit.Answer) *recourse.Error {
 		tb.Fatalf("no record in %s: %v", a.Body, err)
 	}
 	return e
+}
+
+// Shown returns an answer without the record in _meta, and with REQ for the request id.
+func Shown(tb testing.TB, a *testkit.Answer) string {
+	tb.Helper()
+	if a.Message == nil {
+		tb.Fatalf("got HTTP %d %s, want a message", a.Status, a.Body)
+	}
+	raw := string(a.Message.Result)
+	if a.Message.Error != nil {
+		_, raw, _ = strings.Cut(string(a.Message.Raw), `"error":`)
+		raw = strings.TrimSuffix(raw, "}")
+	}
+	raw = string(internaljson.Without(internaljson.Value(raw), "_meta"))
+	if id := a.Header.Get("X-Request-Id"); id != "" {
+		raw = strings.ReplaceAll(raw, id, "REQ")
+	}
+	return raw
 }
 
 // HeldBack checks that a call was refused, without time passing or being sent, because the server is down, for that time.

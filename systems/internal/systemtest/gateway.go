@@ -11,9 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/mcptool"
 	"github.com/recoursehq/recourse/systems"
@@ -65,18 +63,8 @@ func Endpoint(t *testing.T, s systems.System) []string {
 // and returns its root. entry are the keys of the server's entry.
 func Gateway(t *testing.T, entry ...string) string {
 	t.Helper()
-	set := contract.Builtin()
-	yaml := "servers:\n  system:\n    " + strings.Join(entry, "\n    ") + "\n"
-	cfg, err := config.Parse("recourse.yaml", []byte(yaml), config.Options{KnownContracts: set.Names()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := gateway.New(cfg, set, Quiet())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
-	return testkit.Serve(t, http.HandlerFunc(g.ServeHTTP))
+	g, _ := gatewaytest.New(t, "servers:\n  system:\n    "+strings.Join(entry, "\n    ")+"\n")
+	return testkit.Serve(t, g)
 }
 
 // Through returns a client of a gateway that is in front of one server.

@@ -1,16 +1,12 @@
-package gateway_test
+package systems_test
 
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
@@ -26,16 +22,7 @@ func TestCommerceTellsNothingOfPeople(t *testing.T) {
 	srv := testkit.NewServer(t)
 	const tool = "create-sales-order"
 	srv.SetTools(testkit.Tool{Name: tool})
-	set := contract.Builtin()
-	cfg, err := config.Parse("recourse.yaml", fmt.Appendf(nil, "servers:\n  shop: {url: %s, contract: commerce}\n", srv.URL()), config.Options{KnownContracts: set.Names()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := gateway.New(cfg, set, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
+	g, _ := gatewaytest.New(t, fmt.Sprintf("servers:\n  shop: {url: %s, contract: commerce}\n", srv.URL()))
 	client := (&gatewaytest.Front{URL: testkit.Serve(t, g) + "/shop/mcp"}).Client(t, testkit.Legacy)
 	const arguments = `{"reference":"A-1","amount":1,"customer":{"name":"Max Mustermann","firstName":"Żaneta","lastName":"Ćwik"},` +
 		`"shippingAddress":{"street":"Hauptstraße 12","city":"Görlitz","zip":"02826"}}`

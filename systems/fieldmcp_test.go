@@ -1,4 +1,4 @@
-package gateway_test
+package systems_test
 
 import (
 	stdcmp "cmp"
@@ -246,8 +246,8 @@ func TestFieldmcp(t *testing.T) {
 				Structured json.RawMessage `json:"structuredContent"`
 				IsError    bool            `json:"isError"`
 			}
-			if err := json.Unmarshal([]byte(shown(t, a)), &got); err != nil || len(got.Content) != 1 || !got.IsError {
-				t.Fatalf("got %s", shown(t, a))
+			if err := json.Unmarshal([]byte(gatewaytest.Shown(t, a)), &got); err != nil || len(got.Content) != 1 || !got.IsError {
+				t.Fatalf("got %s", gatewaytest.Shown(t, a))
 			}
 			for _, object := range []string{got.Content[0].Text, string(got.Structured)} {
 				if diff := cmp.Diff(decoded(t, tt.want), decoded(t, object)); diff != "" {

@@ -1,4 +1,4 @@
-package gateway_test
+package systems_test
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package gateway_test
+package systems_test
 
 import (
 	"bytes"
@@ -50,19 +50,10 @@ func inPatterns(tb testing.TB, format, object string) string {
 	if err := json.Indent(&indented, []byte(object), "", "  "); err != nil {
 		tb.Fatal(err)
 	}
-	human := fmt.Sprintf(`{"type":"text","text":%s,"mimeType":"text/markdown"}`, jsonText(tb, said.Message))
-	block := fmt.Sprintf(`{"type":"text","text":%s,"mimeType":"application/json"}`, jsonText(tb, indented.String()))
+	human := fmt.Sprintf(`{"type":"text","text":%s,"mimeType":"text/markdown"}`, protocol.Quote(said.Message))
+	block := fmt.Sprintf(`{"type":"text","text":%s,"mimeType":"application/json"}`, protocol.Quote(indented.String()))
 	content := map[string]string{"markdown": human, "json": block, "both": human + "," + block}[format]
 	return `{"content":[` + content + `],"structuredContent":` + object + `,"isError":true}`
-}
-
-func jsonText(tb testing.TB, text string) string {
-	tb.Helper()
-	quoted, err := json.Marshal(text)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return string(quoted)
 }
 
 // Failures of the server, by their status or form, are written in the form of patterns.
@@ -165,7 +156,7 @@ func TestPatterns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(decoded(t, inPatterns(t, "both", tt.object)), decoded(t, shown(t, a))); diff != "" {
+			if diff := cmp.Diff(decoded(t, inPatterns(t, "both", tt.object)), decoded(t, gatewaytest.Shown(t, a))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if e := gatewaytest.Record(t, a); e.RetryAfter != tt.after || e.Contract != "patterns" || e.RetryAdvice() == recourse.RetrySameCall && strings.Contains(tt.object, `"retryable":false`) {
@@ -234,7 +225,7 @@ func TestPatternsFormats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(inPatterns(t, tt.format, tt.object), shown(t, a)); diff != "" {
+		if diff := cmp.Diff(inPatterns(t, tt.format, tt.object), gatewaytest.Shown(t, a)); diff != "" {
 			t.Errorf("%s %s (-want +got):\n%s", tt.tool, tt.arguments, diff)
 		}
 	}
@@ -242,7 +233,7 @@ func TestPatternsFormats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := shown(t, a); !strings.HasPrefix(got, `{"content":[{"type":"text","text":"Invalid request: There is no tool named \"search_pattern\"`) ||
+	if got := gatewaytest.Shown(t, a); !strings.HasPrefix(got, `{"content":[{"type":"text","text":"Invalid request: There is no tool named \"search_pattern\"`) ||
 		!strings.Contains(got, `"code":"CLIENT_ERROR"`) {
 		t.Errorf("unknown tool: got %s", got)
 	}
@@ -282,7 +273,7 @@ func TestPatternsFormatIsBelieved(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := shown(t, a)
+				got := gatewaytest.Shown(t, a)
 				if strings.HasPrefix(got, `{"content":[{"type":"text","text":"{\n`) != call.json || strings.Contains(got, "application/json") != (call.tool != analyzeCode) {
 					t.Errorf("%s as %s: got %s", call.tool, call.format, got)
 				}
@@ -326,7 +317,7 @@ func TestPatternsAsks(t *testing.T) {
 			if err := json.Compact(&told, []byte(result.Content[0].Text)); err != nil || result.IsError || told.String() != question {
 				t.Errorf("got %s (%v)", a.Body, err)
 			}
-			if a, err = client.Call(t.Context(), searchPatterns, `{"q":"adaptor"}`); err != nil || !strings.Contains(shown(t, a), `"isError":true`) {
+			if a, err = client.Call(t.Context(), searchPatterns, `{"q":"adaptor"}`); err != nil || !strings.Contains(gatewaytest.Shown(t, a), `"isError":true`) {
 				t.Errorf("another tool: %s (%v)", a.Body, err)
 			}
 		})
@@ -355,15 +346,17 @@ func TestPatternsQuestion(t *testing.T) {
 	const question = `{"content":[{"type":"text","text":"Which one?","mimeType":"text/markdown"}],` +
 		`"structuredContent":{"kind":"needsInput:v1","type":"elicitation","message":"Which one?"}}`
 	for _, entry := range []string{"contract: patterns", "contract: recourse"} {
-		for _, in := range shapes {
-			srv := testkit.NewServer(t, patternTools(), testkit.WithForm(in.form))
-			srv.Next(searchPatterns, faults.Result("", question))
-			a, err := gatewaytest.Start(t, srv.URL(), entry, "reads: patterns").Client(t, in.era).Call(t.Context(), searchPatterns, `{"q":"x"}`)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(question, string(a.Message.Result)); diff != "" {
-				t.Errorf("%s, %s (-want +got):\n%s", entry, in, diff)
+		for _, era := range testkit.Eras {
+			for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+				srv := testkit.NewServer(t, patternTools(), testkit.WithForm(form))
+				srv.Next(searchPatterns, faults.Result("", question))
+				a, err := gatewaytest.Start(t, srv.URL(), entry, "reads: patterns").Client(t, era).Call(t.Context(), searchPatterns, `{"q":"x"}`)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(question, string(a.Message.Result)); diff != "" {
+					t.Errorf("%s, %s, %s (-want +got):\n%s", entry, era, form, diff)
+				}
 			}
 		}
 	}
@@ -394,9 +387,18 @@ func TestPatternsPublicServer(t *testing.T) {
 				t.Errorf("%s in %s: got %s, retry %s, effect %s", tt.object, contract, e.Kind, e.RetryAdvice(), e.Effect)
 			}
 			_, details, _ := strings.Cut(tt.object, `"details":`)
-			if contract == "patterns" && (!strings.Contains(shown(t, a), details) || strings.Count(shown(t, a), `"mimeType"`) != 2) {
-				t.Errorf("%s: got %s", tt.object, shown(t, a))
+			if contract == "patterns" && (!strings.Contains(gatewaytest.Shown(t, a), details) || strings.Count(gatewaytest.Shown(t, a), `"mimeType"`) != 2) {
+				t.Errorf("%s: got %s", tt.object, gatewaytest.Shown(t, a))
 			}
 		}
 	}
+}
+
+// decoded decodes a JSON text.
+func decoded(t *testing.T, text string) (value any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return value
 }

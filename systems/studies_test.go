@@ -1,4 +1,4 @@
-package gateway_test
+package systems_test
 
 import (
 	"encoding/json"
@@ -13,6 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/test/promises"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit/protocol"
 )
 
 // studyTools are the tools of a server of studies: those that tests call, and those that hints and verify calls name.
@@ -93,8 +94,8 @@ func TestStudiesWrites(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := `{"content":[{"type":"text","text":` + jsonText(t, tt.text) + `}],"isError":true}`
-			if diff := cmp.Diff(want, shown(t, a)); diff != "" {
+			want := `{"content":[{"type":"text","text":` + protocol.Quote(tt.text) + `}],"isError":true}`
+			if diff := cmp.Diff(want, gatewaytest.Shown(t, a)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if e := gatewaytest.Record(t, a); e.Effect != recourse.EffectUnknown || e.RetryAdvice() != recourse.RetryReRead {
@@ -118,9 +119,9 @@ func TestStudiesArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"content":[{"type":"text","text":` + jsonText(t, "[validation_error] participants must be at most 20. Suggestions: Fix participants and retry"+
+	want := `{"content":[{"type":"text","text":` + protocol.Quote("[validation_error] participants must be at most 20. Suggestions: Fix participants and retry"+
 		` [envelope] {"error_kind":"validation_error","suggestions":["Fix participants and retry"],"tool":"run_dispatch"}`) + `}],"isError":true}`
-	if diff := cmp.Diff(want, shown(t, a)); diff != "" {
+	if diff := cmp.Diff(want, gatewaytest.Shown(t, a)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if n := srv.Attempts("run_dispatch"); n != 0 {
@@ -135,9 +136,9 @@ func TestStudiesPassesItsOwn(t *testing.T) {
 		`{"error_kind":"no_audio_track","suggestions":["Add a track; any will do","Upload anew"],` +
 		`"note":"\u005benvelope] {\"x\":1}","source_url":"https://example.com/a.mp4"}`
 	const object = `{"ok":false,"error_kind":"smoke_test_failed","message":"No answer.","suggestions":["Check the selector; then retry"],"step":2}`
-	returned := `{"content":[{"type":"text","text":` + jsonText(t, object) + `}],"structuredContent":` + object + `}`
+	returned := `{"content":[{"type":"text","text":` + protocol.Quote(object) + `}],"structuredContent":` + object + `}`
 	text := func(line string) string {
-		return `{"content":[{"type":"text","text":` + jsonText(t, line) + `}],"isError":true}`
+		return `{"content":[{"type":"text","text":` + protocol.Quote(line) + `}],"isError":true}`
 	}
 	tests := []struct {
 		name     string
@@ -190,7 +191,7 @@ func TestStudiesPassesItsOwn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.result, shown(t, a)); diff != "" {
+			if diff := cmp.Diff(tt.result, gatewaytest.Shown(t, a)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			e := gatewaytest.Record(t, a)

@@ -1,4 +1,4 @@
-package gateway_test
+package systems_test
 
 import (
 	"encoding/json"
@@ -105,8 +105,8 @@ func TestStudiesOverAnAPI(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := `{"content":[{"type":"text","text":` + jsonText(t, tt.text) + `}],"isError":true`
-			if got := shown(t, a); !strings.HasPrefix(got, want) {
+			want := `{"content":[{"type":"text","text":` + protocol.Quote(tt.text) + `}],"isError":true`
+			if got := gatewaytest.Shown(t, a); !strings.HasPrefix(got, want) {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
 			e := gatewaytest.Record(t, a)
@@ -137,7 +137,7 @@ func TestStudiesReferencedThings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := shown(t, a); !strings.Contains(got, "List again with "+tt.lists+" to confirm the id") {
+			if got := gatewaytest.Shown(t, a); !strings.Contains(got, "List again with "+tt.lists+" to confirm the id") {
 				t.Errorf("got %s", got)
 			}
 		})
@@ -197,7 +197,7 @@ func TestStudiesVerifyIsTheContracts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := shown(t, a); !strings.Contains(got, `run study_get(study_id=\"s-1\", lean=True) and check participant_count and runtime_status`) {
+	if got := gatewaytest.Shown(t, a); !strings.Contains(got, `run study_get(study_id=\"s-1\", lean=True) and check participant_count and runtime_status`) {
 		t.Errorf("got %s", got)
 	}
 }

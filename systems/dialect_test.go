@@ -1,4 +1,4 @@
-package gateway_test
+package systems_test
 
 import (
 	"strconv"
@@ -9,6 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit/protocol"
 )
 
 // A failure in a server's own variant of a contract is read correctly and written in the contract's own form.
@@ -17,7 +18,7 @@ func TestDialects(t *testing.T) {
 	const page = `{"kind":"toolError:v1","code":"SERVER_ERROR","message":"Internal server error: Database connection failed","retryable":true,"details":{"statusCode":500}}`
 	domain := func(object string) testkit.Fault { return faults.Result("", inCommerce(object)) }
 	structured := func(object string) testkit.Fault {
-		return faults.Result("", `{"content":[{"type":"text","text":`+jsonText(t, object)+`}],"structuredContent":`+object+`,"isError":true}`)
+		return faults.Result("", `{"content":[{"type":"text","text":`+protocol.Quote(object)+`}],"structuredContent":`+object+`,"isError":true}`)
 	}
 	for _, tt := range []struct {
 		name, contract string
@@ -117,7 +118,7 @@ func TestDialects(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := shown(t, a)
+			got := gatewaytest.Shown(t, a)
 			for _, want := range tt.want {
 				if !strings.Contains(got, want) {
 					t.Errorf("%s is not in %s", want, got)

@@ -1,4 +1,4 @@
-package gateway_test
+package systems_test
 
 import (
 	"bytes"
@@ -85,8 +85,8 @@ func breaks(part string) func(w http.ResponseWriter, r *http.Request) {
 
 const terraPath = "/api/v2/mcp"
 
-// terra returns the base URL of a gateway with the contract terra. entry has lines of the server's entry.
-func terra(tb testing.TB, top string, entry ...string) string {
+// atTerra returns the base URL of a gateway with the contract terra. entry has lines of the server's entry.
+func atTerra(tb testing.TB, top string, entry ...string) string {
 	tb.Helper()
 	path := terraPath + "/{user_id}"
 	if strings.HasPrefix(entry[0], "command:") { // which cannot be told the user
@@ -210,7 +210,7 @@ func TestTerraSessionErrors(t *testing.T) {
 				if header == nil {
 					header = keys()
 				}
-				url := terra(t, "", entry...) + terraPath + tt.path
+				url := atTerra(t, "", entry...) + terraPath + tt.path
 				resp, body := ask(t, era, url, header)
 				got := http.Header{}
 				for _, name := range []string{"Content-Type", "Content-Length"} {
@@ -308,7 +308,7 @@ func TestTerraToolErrors(t *testing.T) {
 				if tt.timeout != "" {
 					timeout = tt.timeout
 				}
-				resp, body := ask(t, era, terra(t, "", "timeout: "+timeout, "url: "+testkit.Serve(t, srv))+terraPath+"/u-1", keys())
+				resp, body := ask(t, era, atTerra(t, "", "timeout: "+timeout, "url: "+testkit.Serve(t, srv))+terraPath+"/u-1", keys())
 				var answer struct {
 					Result struct {
 						Content []struct {
@@ -338,7 +338,7 @@ func TestTerraUser(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "terra/user-header", "terra/user-header-dropped")
 	srv := &healthServer{call: says("slept", false)}
-	root := terra(t, "", "forward: [dev-id, x-api-key, provider-user-id]", "url: "+testkit.Serve(t, srv))
+	root := atTerra(t, "", "forward: [dev-id, x-api-key, provider-user-id]", "url: "+testkit.Serve(t, srv))
 	for _, era := range testkit.Eras {
 		header := keys()
 		header.Set("Provider-User-Id", "somebody-else")
@@ -360,7 +360,7 @@ func TestTerraUser(t *testing.T) {
 func TestTerraSessionsBelongToUsers(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	root := terra(t, "", "url: "+srv.URL()) + terraPath
+	root := atTerra(t, "", "url: "+srv.URL()) + terraPath
 	id := ""
 	for _, tt := range []struct {
 		user, body string
@@ -400,7 +400,7 @@ func TestTerraInstanceAndProtocol(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "terra/problem-instance-public-url", "terra/protocol-faults-are-the-protocols")
 	srv := &healthServer{call: says("slept", false)}
-	root := terra(t, "public_url: https://api.example.com\n", "url: "+testkit.Serve(t, srv))
+	root := atTerra(t, "public_url: https://api.example.com\n", "url: "+testkit.Serve(t, srv))
 	resp, body := ask(t, testkit.Legacy, root+terraPath+"/u-1?a=b", http.Header{})
 	want := `{"type":"about:blank","title":"unauthorized","instance":"https://api.example.com` + terraPath + `/u-1?a=b",` +
 		`"detail":"dev-id or x-api-key headers are missing"}`

@@ -1,4 +1,4 @@
-package gateway_test
+package systems_test
 
 import (
 	stdcmp "cmp"
@@ -10,31 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/promises"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 	"github.com/recoursehq/recourse/internal/test/testkit/protocol"
 )
-
-// shown returns an answer without the record in _meta, and with REQ for the request id.
-func shown(tb testing.TB, a *testkit.Answer) string {
-	tb.Helper()
-	if a.Message == nil {
-		tb.Fatalf("got HTTP %d %s, want a message", a.Status, a.Body)
-	}
-	raw := string(a.Message.Result)
-	if a.Message.Error != nil {
-		_, raw, _ = strings.Cut(string(a.Message.Raw), `"error":`)
-		raw = strings.TrimSuffix(raw, "}")
-	}
-	raw = string(json.Without(json.Value(raw), "_meta"))
-	if id := a.Header.Get("X-Request-Id"); id != "" {
-		raw = strings.ReplaceAll(raw, id, "REQ")
-	}
-	return raw
-}
 
 // inCommerce returns a failed call in the form of commerce, with the object as text and as structured content.
 func inCommerce(object string) string {
@@ -129,7 +110,7 @@ func TestCommerce(t *testing.T) {
 		{
 			name: "its own object", tool: testkit.GetField, arguments: field, kind: recourse.KindInvalidValue,
 			fault:    faults.Result("", `{"error":{"code":2003,"message":"Bad date","retryable":false,"details":{"field":"order.date","reason":"format"}}}`),
-			want:     `{"error":` + badDate + `,"content":[{"type":"text","text":` + jsonText(t, badDate) + `}],"isError":true}`,
+			want:     `{"error":` + badDate + `,"content":[{"type":"text","text":` + protocol.Quote(badDate) + `}],"isError":true}`,
 			readings: []string{"commerce/code-2003", "commerce/format-rules"},
 		},
 		{
@@ -193,7 +174,7 @@ func TestCommerce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, shown(t, a)); diff != "" {
+			if diff := cmp.Diff(tt.want, gatewaytest.Shown(t, a)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if a.Message.Error == nil {
@@ -232,7 +213,7 @@ func TestCommerceRanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e := gatewaytest.Record(t, a); e.Kind != tt.kind || !strings.Contains(shown(t, a), `"error":{"code":`+tt.number+`,"message":"odd","retryable":false`) {
+		if e := gatewaytest.Record(t, a); e.Kind != tt.kind || !strings.Contains(gatewaytest.Shown(t, a), `"error":{"code":`+tt.number+`,"message":"odd","retryable":false`) {
 			t.Errorf("%s: got %s in %s", tt.number, e.Kind, a.Body)
 		}
 	}
