@@ -47,8 +47,9 @@ type call struct {
 	recheck  *access.Recheck // of a caller who was verified
 
 	in     inbound     // what the server sends: send
-	outer  *outer      // at an endpoint with several servers, for nested calls
-	member *memberConn // for a nested call, its server
+	outer  *outer      // at an endpoint with several servers: for nested calls
+	of     *outer      // for a nested call, what it is a part of
+	member *memberConn // and its server
 
 	mask    *redact.Masker // created for the first failure, see [call.masker]
 	held    bool           // the target is held

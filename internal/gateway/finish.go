@@ -122,7 +122,7 @@ func (c *call) outcome() *observe.Outcome {
 		o.Request.Path = c.req.from.URL.Path
 	}
 	if c.member != nil {
-		o.Request.Endpoint = outerOf(c.req.ctx).name
+		o.Request.Endpoint = c.of.name
 	}
 	if c.rule.listed.Tool != nil {
 		o.Tool = c.req.msg.Name

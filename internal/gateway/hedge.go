@@ -154,7 +154,7 @@ func (a *attempt) tellCancelled(ctx context.Context) {
 	}
 	params := fmt.Appendf(nil, `{"requestId":%s,"reason":%q}`, id, errOutrun)
 	body := wire.AppendRequest(nil, nil, wire.MethodCancelled, params)
-	if resp, err := a.of.to.up.Do(ctx, a.of.who.request(a.half.header, body)); err == nil {
+	if resp, err := a.of.to.up.Do(ctx, a.of.request(a.half.header, body)); err == nil {
 		_ = resp.Close() // it is a notification
 	}
 }

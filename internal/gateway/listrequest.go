@@ -69,7 +69,7 @@ func (a listRequest) Page(ctx context.Context, page int, cursor json.Value, limi
 	}
 	generation := c.session.SetHeader(header)
 	body := wire.AppendRequest(nil, id, wire.MethodToolsList, params.AppendTo(nil))
-	answer, err := upstream.Ask(ctx, c.to.up, c.who.request(header.Clone(), body), id, int64(limit))
+	answer, err := upstream.Ask(ctx, c.to.up, c.request(header.Clone(), body), id, int64(limit))
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (a listRequest) Page(ctx context.Context, page int, cursor json.Value, limi
 			return nil, reading.Error()
 		}
 		c.session.SetHeader(header)
-		if answer, err = upstream.Ask(ctx, c.to.up, c.who.request(header, body), id, int64(limit)); err != nil {
+		if answer, err = upstream.Ask(ctx, c.to.up, c.request(header, body), id, int64(limit)); err != nil {
 			return nil, err
 		}
 	}

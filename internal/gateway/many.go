@@ -141,13 +141,13 @@ func (c *call) routeMany() {
 	if len(o.apart) == 0 && c.session != nil {
 		o.apart = []string{"session", c.session.ID}
 	}
-	c.outer, c.req.ctx = o, o.within(c.req.ctx)
+	c.outer = o
 }
 
 // memberReads reports whether a tool that clients call offered only reads, by what is known of all servers
 // that may have it.
 func (c *call) memberReads(offered string) bool {
-	known, r := false, c.who.request(c.upstreamHeader(), nil)
+	known, r := false, c.request(c.upstreamHeader(), nil)
 	if r.Message = (&wire.Message{Meta: c.req.msg.Meta}); c.req.era == wire.Legacy {
 		const version = `"` + wire.MetaProtocolVersion + `":"` + wire.Version20260728 + `"`
 		r.Message.Meta = json.Value("{" + version + `,"` + wire.MetaClientCapabilities + `":{}}`)
@@ -203,7 +203,7 @@ func (relaying) answer(c *call) end {
 }
 
 // An outer is a request at an endpoint with several servers, as seen by the calls that are made for it at the
-// servers. It travels in a context, and may outlive its own call.
+// servers. It may outlive its own call.
 type outer struct {
 	who   caller
 	from  *http.Request // as the call's own, without headers
@@ -216,21 +216,6 @@ type outer struct {
 	relayed atomic.Bool // a server answers it
 	free    atomic.Bool // limits do not charge for its answer
 	spanned atomic.Bool // a nested call is reported as its span
-}
-
-type outerKey struct{}
-
-// outerOf returns the request for which a nested call is made, or nil.
-func outerOf(ctx context.Context) *outer {
-	o, _ := ctx.Value(outerKey{}).(*outer)
-	return o
-}
-
-func (o *outer) within(ctx context.Context) context.Context {
-	if o == nil {
-		return ctx
-	}
-	return context.WithValue(ctx, outerKey{}, o)
 }
 
 // A memberConn is one server of an endpoint with several, as a connection: a request takes that server's own
@@ -251,7 +236,7 @@ func (*memberConn) Close() {}
 
 // Do implements [upstream.Connection] for requests of the modern era.
 func (m *memberConn) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
-	of := outerOf(ctx)
+	of, _ := r.Outer.(*outer)
 	if of == nil {
 		return nil, recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
 			CausedBy(errors.New("a request at an endpoint with several servers comes from nowhere"))
@@ -286,7 +271,7 @@ func (m *memberConn) call(ctx context.Context, of *outer, r *upstream.Request, h
 	c.overHTTP(h, of.from)
 	c.req.come(ctx, http.MethodPost, r.Header, of.from)
 	c.req.id, c.req.stdio = of.id, of.stdio
-	c.member, c.req.nested, c.req.era, c.req.user = m, true, wire.Modern, of.who.user
+	c.member, c.of, c.req.nested, c.req.era, c.req.user = m, of, true, wire.Modern, of.who.user
 	if c.req.body, c.req.parsed = r.Body, r.Message; r.Message != nil {
 		c.req.body = r.Message.Raw
 	}

@@ -35,7 +35,7 @@ func prepare(a *attempt, try try) end {
 		}
 		header[api.KeyHeader] = []string{c.out.key}
 	}
-	a.request = c.who.request(header, nil)
+	a.request = c.request(header, nil)
 	switch a.request.Method = method; {
 	case method != http.MethodPost:
 	case c.req.msg.Kind == wire.Response: // whose id routeDelivery has removed
@@ -115,8 +115,12 @@ func newKey(of *request, who *caller, on *endpoint) string {
 }
 
 // request returns a request to the server for the caller.
-func (who *caller) request(header http.Header, body []byte) *upstream.Request {
-	return &upstream.Request{Header: header, Body: body, Caller: who.server}
+func (c *call) request(header http.Header, body []byte) *upstream.Request {
+	r := &upstream.Request{Header: header, Body: body, Caller: c.who.server}
+	if c.outer != nil {
+		r.Outer = c.outer
+	}
+	return r
 }
 
 // upstreamHeader returns the headers that are sent with the client's message.

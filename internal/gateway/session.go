@@ -75,7 +75,7 @@ func (c *call) moveSession() *recourse.Error {
 // renewSession reopens the session at a server that does not know that generation of it. However many callers
 // find this out, it is done once, and all of them wait for it.
 func (c *call) renewSession(ctx context.Context, generation int) error {
-	up, of, open, r := c.to, c.outer, c.session.Opening(), c.opening() // the call may be over when they are used
+	up, open, r := c.to, c.session.Opening(), c.opening() // the call may be over when they are used
 	renewal, begun := c.session.Renew(generation)
 	if renewal == nil {
 		return nil
@@ -87,7 +87,7 @@ func (c *call) renewSession(ctx context.Context, generation int) error {
 	default:
 		c.g.background(min(renewTimeout, up.entry.Timeout), func(ctx context.Context) {
 			defer up.backend.Leave()
-			id, err := up.reopen(of.within(ctx), r, open.ID)
+			id, err := up.reopen(ctx, r, open.ID)
 			renewal.End(id, up.backend.Place, err)
 		})
 	}
@@ -112,7 +112,7 @@ func (c *call) opening() *upstream.Request {
 			}
 		}
 	}
-	return c.who.request(header, open.Body)
+	return c.request(header, open.Body)
 }
 
 // reopen sends the client's own initialize again with that id, and then what follows it.
@@ -162,7 +162,7 @@ func (c *call) lostSession(sent string, status int, e *recourse.Error) bool {
 	header["Content-Type"] = []string{wire.TypeJSON}
 	header[wire.HeaderSession] = []string{sent}
 	id := wire.ID(fmt.Sprintf(`"%s-ping"`, c.req.id))
-	return c.to.lost(c.ctx, c.who.request(header, wire.AppendRequest(nil, id, wire.MethodPing, nil)), id)
+	return c.to.lost(c.ctx, c.request(header, wire.AppendRequest(nil, id, wire.MethodPing, nil)), id)
 }
 
 // pingTimeout limits how long a server may take to answer a ping.

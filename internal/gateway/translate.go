@@ -91,7 +91,7 @@ func translate(c *call, next next) *failure {
 		return nil
 	}
 	if c.member != nil && c.member.relays && c.out.notCharged(f) {
-		outerOf(c.req.ctx).free.Store(true)
+		c.of.free.Store(true)
 	}
 	lapsed := access.Lapsed(c.ctx)
 	if lapsed != nil && !f.off {

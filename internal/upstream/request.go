@@ -39,6 +39,7 @@ type Request struct {
 	Body    []byte // instead of Message; it must not change any more
 
 	Caller Caller // on whose behalf it is made
+	Outer  any    // the gateway's own call that it is a part of, which means nothing to others; nil: there is none
 }
 
 // A Caller tells apart those on whose behalf requests are made. The zero Caller may be anybody.
@@ -62,6 +63,11 @@ func (c Caller) IsAnonymous() bool { return c == Caller{} }
 
 // IsPost reports whether the request is a message.
 func (r *Request) IsPost() bool { return r.Method == "" || r.Method == http.MethodPost }
+
+// For returns another request on the same behalf.
+func (r *Request) For(header http.Header, body []byte) *Request {
+	return &Request{Header: header, Body: body, Caller: r.Caller, Outer: r.Outer}
+}
 
 // Clone returns a copy with headers of its own.
 func (r *Request) Clone() *Request {

@@ -67,7 +67,7 @@ type fetched struct {
 var errClosed = errors.New("the endpoint is closed")
 
 // fly starts to ask a server for a list, unless a request is already under way.
-func (c *Conn) fly(ctx context.Context, r *upstream.Request, s *Source, k *listKind) (*slot, *flight) {
+func (c *Conn) fly(r *upstream.Request, s *Source, k *listKind) (*slot, *flight) {
 	at := listKey{s.Name, s.Place, k.method, s.Of(r)}
 	slot := c.kept.slot(at)
 	slot.mu.Lock()
@@ -76,9 +76,10 @@ func (c *Conn) fly(ctx context.Context, r *upstream.Request, s *Source, k *listK
 		return slot, slot.flight
 	}
 	f := &flight{done: make(chan struct{})}
-	values, asker := context.WithoutCancel(ctx), &upstream.Request{Header: r.Header.Clone(), Message: introduced(r), Caller: r.Caller}
+	asker := r.For(r.Header.Clone(), nil)
+	asker.Message = introduced(r)
 	begun := c.work.Go(func(life context.Context) {
-		ctx, cancel := context.WithTimeout(upstream.Lasting(life, values), c.options.Load().Time)
+		ctx, cancel := context.WithTimeout(life, c.options.Load().Time)
 		defer cancel()
 		f.list, f.fail = c.collect(ctx, asker, s, k)
 		c.land(at, slot, f, k)
@@ -158,7 +159,7 @@ func (c *Conn) askAll(ctx context.Context, r *upstream.Request, servers []*Sourc
 	defer cancel()
 	slots, flights, outcomes := make([]*slot, len(servers)), make([]*flight, len(servers)), make([]fetched, len(servers))
 	for i, s := range servers {
-		slots[i], flights[i] = c.fly(ctx, r, s, k)
+		slots[i], flights[i] = c.fly(r, s, k)
 	}
 	for i, s := range servers {
 		outcomes[i] = await(ctx, s, slots[i], flights[i])
@@ -242,7 +243,7 @@ func (c *Conn) hello(ctx context.Context, r *upstream.Request, s *Source) (*list
 	if l := c.last(r, s, discovery); l != nil && time.Since(l.At) < helloAge {
 		return l, nil
 	}
-	slot, f := c.fly(ctx, r, s, discovery)
+	slot, f := c.fly(r, s, discovery)
 	switch o := await(ctx, s, slot, f); {
 	case o.fail != nil:
 		return nil, o.fail

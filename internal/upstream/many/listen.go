@@ -103,9 +103,10 @@ type listener struct {
 // listen answers subscriptions/listen with the notifications of all servers.
 func (c *Conn) listen(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	l := &listener{
-		c: c, r: &upstream.Request{Header: r.Header.Clone(), Message: introduced(r), Caller: r.Caller}, id: r.Message.ID.Clone(),
+		c: c, r: r.For(r.Header.Clone(), nil), id: r.Message.ID.Clone(),
 		feeds: map[*Source]context.CancelFunc{}, settled: make(chan struct{}), watched: map[string]bool{},
 	}
+	l.r.Message = introduced(r)
 	_ = json.UnmarshalLenient(json.Lookup(r.Message.Params, "/notifications"), &l.wants) // what cannot be read is not wanted
 	l.wants.Watched = l.wants.Watched[:min(len(l.wants.Watched), maxURIs)]
 	if l.wants.IsEmpty() {

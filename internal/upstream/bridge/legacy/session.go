@@ -260,7 +260,7 @@ func (at *opened) name(h http.Header) {
 }
 
 func (s *session) post(ctx context.Context, header http.Header, text []byte) (*wire.Answer, error) {
-	return s.srv.p.Post(ctx, s.key.of, header, text)
+	return s.srv.p.Do(ctx, &upstream.Request{Header: header, Body: text, Caller: s.key.of})
 }
 
 // without makes a request without a message: DELETE, or GET for what follows the event with that id.
@@ -278,7 +278,8 @@ func (s *session) without(ctx context.Context, method string, at *opened, lastEv
 
 func (s *session) ask(ctx context.Context, at *opened, method string, params []byte) (*upstream.Answer, error) {
 	id := s.srv.p.NewID()
-	return s.srv.p.Ask(ctx, s.key.of, s.headerAt(at), wire.AppendRequest(nil, id, method, params), id, maxOwnAnswer)
+	r := &upstream.Request{Header: s.headerAt(at), Body: wire.AppendRequest(nil, id, method, params), Caller: s.key.of}
+	return upstream.Ask(ctx, s.srv.p, r, id, maxOwnAnswer)
 }
 
 // setLevel makes the server log as much as any request in the session has asked for. Logs that a request has

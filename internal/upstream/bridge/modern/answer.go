@@ -64,7 +64,7 @@ func (c *exchange) post() (*wire.Answer, error) {
 func (c *exchange) postOnce() (*wire.Answer, error) {
 	h := c.header.Clone()
 	wire.SetParamHeaders(h, c.arguments, c.srv.mirrors.of(c.tool))
-	return c.srv.p.Post(c.ctx, c.of, h, c.text)
+	return c.srv.p.Do(c.ctx, c.of.For(h, c.text))
 }
 
 // take handles an answer from the server. After a question it returns the next answer.
@@ -234,7 +234,7 @@ func (c *exchange) refusal(resp *wire.Answer) error {
 // otherEra reports whether a server that refuses in legacy words no longer speaks the modern era. The words alone would
 // be a reason to make a call again that it may have carried out.
 func (c *exchange) otherEra() bool {
-	speaks, err := c.srv.p.Discover(c.ctx, c.of, c.header)
+	speaks, err := c.srv.p.Discover(c.ctx, c.of.Caller, c.header)
 	return err == nil && speaks == peer.No
 }
 

@@ -31,7 +31,7 @@ type exchange struct {
 	// The request at the server.
 	ctx       context.Context
 	end       context.CancelCauseFunc
-	of        upstream.Caller
+	of        *upstream.Request // on whose behalf
 	header    http.Header
 	text      []byte // in the modern era
 	id        wire.ID
@@ -59,7 +59,7 @@ type beginning struct {
 func (srv *Bridge) call(ctx context.Context, s *clientState, r *upstream.Request) (*wire.Answer, error) {
 	m := r.Message
 	c := &exchange{
-		srv: srv, s: s, of: r.Caller, header: peer.HeaderOf(r.Header), text: renewed(m, s.introduce()),
+		srv: srv, s: s, of: r.For(nil, nil), header: peer.HeaderOf(r.Header), text: renewed(m, s.introduce()),
 		id: m.ID.Clone(), method: m.Method, clientID: m.ID.Clone(),
 		asker: ctx, begun: make(chan beginning, 1),
 	}
@@ -67,7 +67,7 @@ func (srv *Bridge) call(ctx context.Context, s *clientState, r *upstream.Request
 		c.tool, c.arguments = m.Name, bytes.Clone(m.Arguments)
 	}
 	wire.SetHeaders(c.header, wire.Version20260728, m)
-	c.ctx, c.end = context.WithCancelCause(upstream.Lasting(srv.p.Life(), ctx))
+	c.ctx, c.end = context.WithCancelCause(srv.p.Life())
 	if !s.enter(c) {
 		c.end(context.Canceled)
 		return wire.RespondLost(), nil

@@ -67,7 +67,7 @@ func (srv *Bridge) listen(ctx context.Context, s *clientState, r *upstream.Reque
 	life, end := context.WithCancel(ctx)
 	t := &stream{s: s, ctx: life, end: end, turn: make(chan struct{}, 1)}
 	if !f.IsEmpty() {
-		l, refusal, err := srv.subscribeTo(ctx, t, r.Header, f)
+		l, refusal, err := srv.subscribeTo(ctx, t, r, f)
 		if l == nil {
 			end()
 			return refusal, err
@@ -80,7 +80,7 @@ func (srv *Bridge) listen(ctx context.Context, s *clientState, r *upstream.Reque
 	}
 	context.AfterFunc(life, func() { s.leave(t) })
 	if now := s.wants(); !slices.Equal(now.Watched, f.Watched) { // it has just changed
-		if _, err := srv.relisten(ctx, s, r.Header, ""); err != nil {
+		if _, err := srv.relisten(ctx, s, r, ""); err != nil {
 			s.leave(t)
 			return nil, err
 		}
@@ -119,18 +119,18 @@ func (s *clientState) leave(t *stream) {
 // subscribeTo sends a subscriptions/listen that lasts as long as the stream, and waits until the server
 // agrees, or ctx ends. If the server refuses, it returns the client's answer.
 func (srv *Bridge) subscribeTo(
-	ctx context.Context, t *stream, header http.Header, f wire.Filter,
+	ctx context.Context, t *stream, r *upstream.Request, f wire.Filter,
 ) (l *listening, refusal *wire.Answer, err error) {
 	wants, err := json.Marshal(f)
 	if err != nil {
 		return nil, nil, err
 	}
-	h := peer.ModernHeader(header, wire.MethodListen)
+	h := peer.ModernHeader(r.Header, wire.MethodListen)
 	params := fmt.Appendf(nil, `{"notifications":%s,"_meta":{%s}}`, wants, t.s.introduce())
 	life, end := context.WithCancel(t.ctx)
 	stop := context.AfterFunc(ctx, end)
 	l = &listening{id: srv.p.NewID(), end: end}
-	refusal, err = srv.agree(life, l, t.s.of, h, params)
+	refusal, err = srv.agree(life, l, r.For(h, wire.AppendRequest(nil, l.id, wire.MethodListen, params)))
 	switch {
 	case !stop(): // the caller has stopped waiting
 		refusal, err = nil, srv.p.Broken(ctx, context.Cause(ctx))
@@ -152,10 +152,8 @@ var errNoAgreement = errors.New("subscriptions/listen was not acknowledged")
 
 // agree waits for the server's agreement, with which the stream begins. If the server refuses, it returns the
 // client's answer.
-func (srv *Bridge) agree(
-	ctx context.Context, l *listening, of upstream.Caller, header http.Header, params []byte,
-) (refusal *wire.Answer, err error) {
-	l.resp, err = srv.p.Post(ctx, of, header, wire.AppendRequest(nil, l.id, wire.MethodListen, params))
+func (srv *Bridge) agree(ctx context.Context, l *listening, r *upstream.Request) (refusal *wire.Answer, err error) {
+	l.resp, err = srv.p.Do(ctx, r)
 	switch {
 	case err != nil:
 		return nil, err
@@ -259,7 +257,7 @@ func (srv *Bridge) subscribe(ctx context.Context, s *clientState, r *upstream.Re
 	case !changed:
 		return done, nil
 	}
-	refused, err := srv.relisten(ctx, s, r.Header, uri)
+	refused, err := srv.relisten(ctx, s, r, uri)
 	if m.Method == wire.MethodUnsubscribe { // the client ignores what it no longer wants
 		return done, nil
 	}
@@ -304,7 +302,7 @@ func (srv *Bridge) watch(s *clientState, uri string, add bool) (changed, full bo
 
 // relisten replaces the subscription by one for everything that the client wants now. It reports whether the
 // server does not agree to the resource uri.
-func (srv *Bridge) relisten(ctx context.Context, s *clientState, header http.Header, uri string) (refused bool, err error) {
+func (srv *Bridge) relisten(ctx context.Context, s *clientState, r *upstream.Request, uri string) (refused bool, err error) {
 	s.mu.Lock()
 	t := s.stream
 	s.mu.Unlock()
@@ -322,7 +320,7 @@ func (srv *Bridge) relisten(ctx context.Context, s *clientState, header http.Hea
 		srv.hear(t, nil)
 		return false, nil
 	}
-	l, _, err := srv.subscribeTo(ctx, t, header, f)
+	l, _, err := srv.subscribeTo(ctx, t, r, f)
 	if l == nil {
 		return true, err
 	}

@@ -82,7 +82,7 @@ func (t *mirrors) notice(text []byte, signs *wire.Signs) {
 
 // relearn requests the server's tools on behalf of a caller, and reports whether the tool turns out to mirror something
 // else than was known.
-func (srv *Bridge) relearn(ctx context.Context, of upstream.Caller, header http.Header, introduction []byte, tool string) bool {
+func (srv *Bridge) relearn(ctx context.Context, of *upstream.Request, header http.Header, introduction []byte, tool string) bool {
 	before := srv.mirrors.of(tool)
 	h := peer.ModernHeader(header, wire.MethodToolsList)
 	var cursor json.Value
@@ -93,7 +93,8 @@ func (srv *Bridge) relearn(ctx context.Context, of upstream.Caller, header http.
 		if cursor != nil {
 			params = fmt.Appendf(nil, `{"cursor":%s,"_meta":{%s}}`, cursor, introduction)
 		}
-		answer, err := srv.p.Ask(ctx, of, h.Clone(), wire.AppendRequest(nil, id, wire.MethodToolsList, params), id, int64(left))
+		asks := of.For(h.Clone(), wire.AppendRequest(nil, id, wire.MethodToolsList, params))
+		answer, err := upstream.Ask(ctx, srv.p, asks, id, int64(left))
 		if err != nil {
 			return false
 		}

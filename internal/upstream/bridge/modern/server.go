@@ -135,7 +135,7 @@ func (srv *Bridge) notification(ctx context.Context, s *clientState, r *upstream
 	}
 	h := peer.HeaderOf(r.Header)
 	wire.SetHeaders(h, wire.Version20260728, m)
-	resp, err := srv.p.Post(ctx, r.Caller, h, bytes.Clone(m.Raw))
+	resp, err := srv.p.Do(ctx, r.For(h, bytes.Clone(m.Raw)))
 	if err == nil && resp.Status == http.StatusNotFound { // otherwise it would mean a lost session
 		resp.Status = http.StatusBadRequest
 	}
@@ -206,7 +206,7 @@ func (srv *Bridge) Alone(ctx context.Context, r *upstream.Request, resp *wire.An
 		return true
 	}
 	h := peer.HeaderOf(r.Header)
-	answer, err := srv.p.Ask(ctx, r.Caller, h.Clone(), probe, probeID, peer.MaxDiscover)
+	answer, err := upstream.Ask(ctx, srv.p, r.For(h.Clone(), probe), probeID, peer.MaxDiscover)
 	switch {
 	case err != nil:
 		return false
@@ -216,7 +216,9 @@ func (srv *Bridge) Alone(ctx context.Context, r *upstream.Request, resp *wire.An
 	srv.p.Eras.Set(wire.Legacy, peer.Yes)
 	if id := answer.Header.Get(wire.HeaderSession); id != "" {
 		h[wire.HeaderSession], h[wire.HeaderVersion] = []string{id}, []string{wire.Version20251125}
-		if resp, err := srv.p.Do(ctx, &upstream.Request{Method: http.MethodDelete, Header: h, Caller: r.Caller}); err == nil {
+		end := r.For(h, nil)
+		end.Method = http.MethodDelete
+		if resp, err := srv.p.Do(ctx, end); err == nil {
 			_ = resp.Close() // whatever it says, nobody uses the session
 		}
 	}

@@ -112,7 +112,8 @@ func (srv *Bridge) open(ctx context.Context, r *upstream.Request) (*wire.Answer,
 	}
 	h := peer.ModernHeader(r.Header, wire.MethodDiscover)
 	params := append(append([]byte(`{"_meta":{`), s.meta...), "}}"...)
-	answer, err := srv.p.Ask(ctx, r.Caller, h, wire.AppendRequest(nil, m.ID, wire.MethodDiscover, params), m.ID, peer.MaxDiscover)
+	asks := r.For(h, wire.AppendRequest(nil, m.ID, wire.MethodDiscover, params))
+	answer, err := upstream.Ask(ctx, srv.p, asks, m.ID, peer.MaxDiscover)
 	switch {
 	case err != nil:
 		return nil, err

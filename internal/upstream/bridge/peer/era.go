@@ -106,7 +106,8 @@ func (p *Peer) askServer(ctx context.Context, q *discovery, of upstream.Caller, 
 	}()
 	ctx, cancel := context.WithTimeout(ctx, p.Patience(discoverTimeout))
 	defer cancel()
-	answer, err := p.Ask(ctx, of, header, discoverRequest, discoverID, MaxDiscover)
+	asks := &upstream.Request{Header: header, Body: discoverRequest, Caller: of}
+	answer, err := upstream.Ask(ctx, p, asks, discoverID, MaxDiscover)
 	switch {
 	case err != nil && (ctx.Err() != nil || recourse.From(err).Kind == recourse.KindBadResponse):
 		q.speaks = No

@@ -77,18 +77,6 @@ func (p *Peer) Patience(usual time.Duration) time.Duration {
 // NewID returns an id for one of the bridge's own requests.
 func (p *Peer) NewID() wire.ID { return wire.IntID(p.lastID.Add(1)) }
 
-// Ask makes one of the bridge's own requests for a caller; see [upstream.Ask].
-func (p *Peer) Ask(
-	ctx context.Context, of upstream.Caller, header http.Header, body []byte, id wire.ID, limit int64,
-) (*upstream.Answer, error) {
-	return upstream.Ask(ctx, p, &upstream.Request{Header: header, Body: body, Caller: of}, id, limit)
-}
-
-// Post sends one of the bridge's own messages for a caller.
-func (p *Peer) Post(ctx context.Context, of upstream.Caller, header http.Header, body []byte) (*wire.Answer, error) {
-	return p.Do(ctx, &upstream.Request{Header: header, Body: body, Caller: of})
-}
-
 // Broken turns an error into the corresponding Error; see [upstream.Broken].
 func (p *Peer) Broken(ctx context.Context, err error) *recourse.Error {
 	return upstream.Broken(ctx, p.Name(), err)
