@@ -211,7 +211,7 @@ func TestBadDeviceAnswers(t *testing.T) {
 	unknown.ClientSecret = "wrong"
 	m := manager(t, open(t, t.TempDir()), &devices{})
 	_, err := m.Invite(t.Context(), connection.Ask{Provider: &unknown, Owner: "ada", By: ada})
-	wantKind(t, err, recourse.KindInternal)
+	wantKind(t, err, recourse.KindPermissionDenied)
 }
 
 // With a real provider, a person enters the code and agrees.

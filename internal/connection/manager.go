@@ -152,8 +152,11 @@ func (p *Provider) notConnected() *recourse.Error {
 	return recourse.NotConnected(p.Title).WithOrigin(recourse.OriginCaller)
 }
 
-// reconnect returns the Error that asks to reconnect an account.
+// reconnect returns the Error that asks to reconnect an account. Nobody can reconnect what is the gateway's own.
 func (p *Provider) reconnect(why string) *recourse.Error {
+	if p.Flow == ClientCredentials {
+		return p.misconfigured("%s refused the gateway's own credentials: its operator has to look at provider %s.", http.StatusUnauthorized)
+	}
 	switch why {
 	case Expired:
 		return recourse.TokenExpired(p.Title).WithOrigin(recourse.OriginProvider)
@@ -164,6 +167,20 @@ func (p *Provider) reconnect(why string) *recourse.Error {
 		return recourse.TokenRevoked(p.Title).WithOrigin(recourse.OriginProvider)
 	}
 }
+
+// misconfigured returns the Error for something that only the gateway's operator can set right: contracts choose by its status.
+// format is filled in with the provider's title and name.
+func (p *Provider) misconfigured(format string, status int) *recourse.Error {
+	e := recourse.New(recourse.KindPermissionDenied, "").WithMessage(format, p.Title, p.Name).WithProvider(p.Title).
+		WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).WithRetry(recourse.RetryAfterSetup)
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+		e = e.WithUpstream(recourse.Upstream{Status: status})
+	}
+	return e
+}
+
+// Expired returns the Error for a credential that is refused although it is new.
+func (p *Provider) Expired() error { return p.reconnect(Expired) }
 
 // Rejected reports to the manager that a server has rejected a credential. It returns nil if there is another
 // one by now: the call can then be repeated.

@@ -334,9 +334,9 @@ func TestRefusals(t *testing.T) {
 		{"revoked", `{"error":"invalid_grant"}`, 400, recourse.KindTokenRevoked, connection.ReconnectNeeded},
 		{"lapsed", `{"error":"invalid_token"}`, 401, recourse.KindTokenExpired, connection.ReconnectNeeded},
 		{"server failure", `<html>oops`, 503, recourse.KindUnavailable, connection.Connected},
-		{"temporarily unavailable", `{"error":"temporarily_unavailable"}`, 400, recourse.KindClientError, connection.Connected},
+		{"temporarily unavailable", `{"error":"temporarily_unavailable"}`, 400, recourse.KindUnavailable, connection.Connected},
 		{"rate limit", ``, 429, recourse.KindRateLimited, connection.Connected},
-		{"wrong client secret", `{"error":"invalid_client","error_description":"hunter2 is wrong"}`, 401, recourse.KindInternal, connection.Connected},
+		{"wrong client secret", `{"error":"invalid_client","error_description":"hunter2 is wrong"}`, 401, recourse.KindPermissionDenied, connection.Connected},
 		{"no token", `{"token_type":"Bearer"}`, 200, recourse.KindUnavailable, connection.Connected},
 		{"HTML", `<html>hello`, 200, recourse.KindUnavailable, connection.Connected},
 	} {

@@ -391,7 +391,7 @@ func (p *Pages) trouble(r *http.Request, provider *Provider, err error) *view {
 	case errors.Is(err, errNotKept):
 		v.Problem = "The gateway cannot store the account at present. Nothing has changed."
 		v.Hint = "Ask your agent for a new link in a few minutes."
-	case isFailure && e.Origin == recourse.OriginProvider:
+	case isFailure && (e.Origin == recourse.OriginProvider || e.Retry == recourse.RetryAfterSetup):
 		v.Problem, v.Hint = e.Message, "Ask your agent for a new link in a few minutes."
 	}
 	attrs := []slog.Attr{slog.String("cause", causeOf(err).Error())}

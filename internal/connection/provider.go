@@ -156,10 +156,12 @@ func (p *Provider) failure(err error) *recourse.Error {
 			e = recourse.Unavailable(p.Title)
 		}
 	case judge(err) == faulty:
-		e = recourse.New(recourse.KindInternal, "").
-			WithMessage("%s does not accept this gateway: its operator has to look at provider %s.", p.Title, p.Name)
+		const refused = "%s does not accept this gateway: its operator has to look at provider %s."
+		return p.misconfigured(refused, answer.Response.StatusCode).CausedBy(safe(err))
 	default:
-		e = recourse.FromHTTP(p.Title, answer.Response)
+		if e = recourse.FromHTTP(p.Title, answer.Response); e.Kind == recourse.KindClientError { // only its word says that it passes
+			e = recourse.Unavailable(p.Title)
+		}
 	}
 	return e.WithProvider(p.Title).WithOrigin(recourse.OriginProvider).WithEffect(recourse.EffectNone).CausedBy(safe(err))
 }

@@ -57,6 +57,9 @@ func (m *Manager) refreshing(p *Provider, owner string, version int64) *flight {
 		m.mu.Lock()
 		delete(m.flights, at)
 		m.known.Remove(at)
+		if f.err != nil { // what has failed is told until the token is refreshed
+			m.forced.Remove(at)
+		}
 		m.mu.Unlock()
 		close(f.done)
 	})
@@ -92,7 +95,7 @@ func (m *Manager) note(at accountKey, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e, failed := errors.AsType[*recourse.Error](err)
-	if !failed || e.Origin != recourse.OriginProvider {
+	if !failed || e.Origin != recourse.OriginProvider && e.Retry != recourse.RetryAfterSetup {
 		m.rests.Remove(at)
 		return
 	}

@@ -56,7 +56,7 @@ func (a *Account) LookUp(ctx context.Context) {
 // Replace looks for a credential other than the one that the server has refused, once per call.
 func (a *Account) Replace(ctx context.Context) error {
 	if a.renewed { // the provider has renewed it, so nobody has revoked it
-		return recourse.TokenExpired(a.at.Title).WithOrigin(recourse.OriginProvider)
+		return a.at.Expired()
 	}
 	a.renewed = true
 	if err := a.manager.Rejected(ctx, &a.at.Provider, a.owner, a.Version); err != nil {

@@ -103,3 +103,37 @@ func TestAccountsWithoutTheStore(t *testing.T) {
 		})
 	}
 }
+
+// A server that refuses a token of the gateway's own, though it is new, refuses the gateway: in no contract is that a person's
+// matter, and nobody is asked to connect anything.
+func TestOwnTokenRefused(t *testing.T) {
+	t.Parallel()
+	for _, name := range contract.Builtin().Names() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			f := startWithAccounts(t, srv, "client_credentials", "", "contract: "+name)
+			srv.Always(testkit.Echo, faults.Unauthorized())
+			client := testkit.NewClient(t, f.url+"/farm/mcp", testkit.Modern)
+			client.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}} // terra requires them
+			a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := gatewaytest.Record(t, a)
+			if e.Kind != recourse.KindPermissionDenied || e.Origin != recourse.OriginGateway || e.RetryAdvice() != recourse.RetryAfterSetup {
+				t.Errorf("got %+v", e)
+			}
+			said := string(a.Body)
+			if !strings.Contains(said, "refused the gateway's own credentials") && !strings.Contains(said, "something went wrong") { // terra's word
+				t.Errorf("got %s", said)
+			}
+			if strings.Contains(said, "/connect/") || strings.Contains(said, "farmer") {
+				t.Errorf("a person is asked: %s", said)
+			}
+			if f.issued.Load() != 2 || srv.Attempts(testkit.Echo) != 2 {
+				t.Errorf("got %d tokens, %d attempts", f.issued.Load(), srv.Attempts(testkit.Echo))
+			}
+		})
+	}
+}
