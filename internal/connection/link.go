@@ -178,23 +178,26 @@ var (
 	errNotKept      = errors.New("the account cannot be kept")
 )
 
-// end completes the sign-in with that state: the link is used up, and the account connected.
-func (m *Manager) end(ctx context.Context, providers map[string]*Provider, state, code, browser, redirect string) (*Provider, error) {
+// end completes the sign-in with that state: the link is used up, and the account connected. less are the scopes that were
+// asked for and not granted.
+func (m *Manager) end(
+	ctx context.Context, providers map[string]*Provider, state, code, browser, redirect string,
+) (p *Provider, less []string, err error) {
 	l, err := m.store.EndLink(ctx, hash(state))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if l == nil || providers[l.Provider] == nil {
-		return nil, errNoSignIn
+		return nil, nil, errNoSignIn
 	}
-	p := providers[l.Provider]
+	p = providers[l.Provider]
 	var begun signIn
 	text, err := m.sealer.Open(l.Sealed, []byte("sign-in "+l.Hash))
 	if err != nil || json.Unmarshal(text, &begun) != nil {
-		return p, errNoSignIn
+		return p, nil, errNoSignIn
 	}
 	if begun.Browser != hash(browser) {
-		return p, errOtherBrowser
+		return p, nil, errOtherBrowser
 	}
 	exchanging, cancel := context.WithTimeout(m.withClient(ctx), redeemTimeout)
 	defer cancel()
@@ -204,14 +207,21 @@ func (m *Manager) end(ctx context.Context, providers map[string]*Provider, state
 		if verdict := judge(err); verdict == refused || verdict == lapsed {
 			e = e.WithMessage("%s did not accept the sign-in.", p.Title)
 		}
-		return p, e
+		return p, nil, e
 	}
 	t, err := newToken(issued, l.Scopes)
 	if err != nil {
-		failed := p.failure(err)
-		return p, failed
+		return p, nil, p.failure(err)
 	}
-	return p, m.keepNew(ctx, p, l.Owner, begun.By.Name, t)
+	return p, missing(l.Scopes, t), m.keepNew(ctx, p, l.Owner, begun.By.Name, t)
+}
+
+// missing returns the scopes that were asked for and not granted. A provider that issues a refresh token need not name the
+// scope for that.
+func missing(asked []string, granted Token) []string {
+	return slices.DeleteFunc(slices.Clone(asked), func(scope string) bool {
+		return slices.Contains(granted.Scopes, scope) || scope == "offline_access" && granted.Refresh != ""
+	})
 }
 
 // enter connects an account with a key that a person has entered.

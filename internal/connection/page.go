@@ -77,7 +77,7 @@ type view struct {
 	Title    string // of the provider
 	Name     string // of the person
 	Asks     Asked
-	Scopes   []string
+	Scopes   []string // that are asked for; on the last page, those that are lacking
 	Problem  string
 	Hint     string
 	Again    string // the path for trying again
@@ -98,7 +98,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.signedIn(w, r)
 	case r.Method == http.MethodGet, r.Method == http.MethodHead:
 		if name, ok := strings.CutPrefix(linkID(r), donePrefix); ok {
-			p.done(w, name)
+			p.done(w, r, name)
 			return
 		}
 		p.open(w, r)
@@ -247,22 +247,30 @@ func (p *Pages) callback(w http.ResponseWriter, r *http.Request) {
 	// A sign-in that has begun is completed even if the person closes the page.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), redeemTimeout+storeTimeout)
 	defer cancel()
-	provider, err := p.Manager.end(ctx, p.Providers, query.Get("state"), query.Get("code"), browserOf(r), p.URL(r)+callbackPath)
+	provider, less, err := p.Manager.end(ctx, p.Providers, query.Get("state"), query.Get("code"), browserOf(r), p.URL(r)+callbackPath)
 	if err != nil {
 		p.show(w, p.trouble(r, provider, err))
 		return
 	}
-	p.redirect(w, r, donePrefix+provider.Name)
+	at := donePrefix + provider.Name
+	if len(less) > 0 {
+		at += "?less=" + url.QueryEscape(p.Manager.sealer.Seal([]byte(strings.Join(less, " ")), []byte(at)))
+	}
+	p.redirect(w, r, at)
 }
 
-// done is the last page, which can be reloaded.
-func (p *Pages) done(w http.ResponseWriter, name string) {
+// done is the last page, which can be reloaded. Which scopes are lacking is sealed in its URL: nobody else can make it say so.
+func (p *Pages) done(w http.ResponseWriter, r *http.Request, name string) {
 	provider, ok := p.Providers[name]
 	if !ok {
 		p.show(w, usedUp())
 		return
 	}
-	p.show(w, &view{Step: "done", Title: provider.Title})
+	v := &view{Step: "done", Title: provider.Title}
+	if less, err := p.Manager.sealer.Open(r.URL.Query().Get("less"), []byte(donePrefix+name)); err == nil {
+		v.Scopes = strings.Fields(string(less))
+	}
+	p.show(w, v)
 }
 
 const connectFailed = "an account was not connected"
