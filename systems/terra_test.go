@@ -17,6 +17,7 @@ import (
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/promises"
 	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
 
 // healthServer is an MCP server with one tool. Tests choose how its calls fail.
@@ -426,5 +427,29 @@ func TestTerraInstanceAndProtocol(t *testing.T) {
 	}
 	if err := json.NewDecoder(malformed.Body).Decode(&answer); err != nil || malformed.StatusCode != http.StatusBadRequest || answer.Error.Code != -32700 {
 		t.Errorf("got HTTP %d, code %d: %v", malformed.StatusCode, answer.Error.Code, err)
+	}
+}
+
+// A guaranteed sentence has the caller's value as it was written. What the server hides in it is still removed.
+func TestTerraSentenceKeepsTheValue(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	client := testkit.NewClient(t, gatewaytest.Start(t, srv.URL(), "contract: terra").URL, testkit.Modern)
+	client.Header = keys()
+	for value, hides := range map[string]string{"2025-11\u0007": "", "\u202e2025": "", "\u001b[31mred": "", "soft\u00adhyphen": "\u200b"} {
+		sentence := "Invalid ISO 8601 timestamp '" + value + "'. Use formats like 2025-11-12T00:00:00Z."
+		srv.Always(testkit.Echo, faults.ToolError("", strings.Replace(sentence, "Use", "Use"+hides, 1)))
+		arguments, _ := json.Marshal(map[string]string{"message": value})
+		a, err := client.Call(t.Context(), testkit.Echo, string(arguments))
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := a.ToolResult()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := result.Text(); hides == "" && text != sentence || hides != "" && strings.ContainsAny(text, hides) {
+			t.Errorf("got %q, want %q", text, sentence)
+		}
 	}
 }

@@ -7,7 +7,7 @@
 //
 // Secrets are recognised by their names and by their forms, which forms.txt lists. Those of the configuration and of
 // the call are also searched for literally, plain or in the encodings that programs use. Invisible characters are
-// removed first, so that nothing can hide behind them.
+// removed first, so that nothing can hide behind them; where nothing did, those that the caller wrote come back.
 //
 //	a text
 //	  |  visible.Strip     invisible characters go
@@ -73,7 +73,7 @@ const (
 // Masker masks texts. It is safe for concurrent use.
 type Masker struct {
 	mode     Mode
-	kept     []string
+	kept     []string         // what the caller wrote, and the operator
 	literals func() *literals // known secrets; nil: none
 	budget   *budget          // of an answer; nil: each text has its own
 
@@ -85,11 +85,11 @@ type Masker struct {
 	spared string // what a person needs to see: its addresses and numbers are not masked
 }
 
-// New returns a Masker. In mode [All], addresses and paths that occur in keep stay: pass the arguments of the call and
-// the server's configuration. Of a text that is a JSON object or array, its strings count.
+// New returns a Masker. Invisible characters that occur in keep stay, in mode [All] also addresses and paths: pass the arguments of
+// the call and the server's configuration. Of a text that is a JSON object or array, its strings count.
 func New(mode Mode, keep ...string) *Masker {
 	m := &Masker{mode: mode}
-	if mode != All {
+	if mode == Off {
 		return m
 	}
 	left := maxKept
@@ -151,7 +151,15 @@ func (m *Masker) text(s string, layer int) string {
 	if len(s) > MaxText {
 		s = strings.ToValidUTF8(s[:MaxText], "") + " …"
 	}
-	s = visible.Strip(s)
+	shown := visible.Strip(s)
+	if masked := m.plain(shown, layer); masked != shown || shown == s || !m.wrote(s) {
+		return masked
+	}
+	return s
+}
+
+// plain masks a text without invisible characters.
+func (m *Masker) plain(s string, layer int) string {
 	if !m.hasLiteral(s) && !m.suspicious(s) {
 		return s
 	}
@@ -336,8 +344,8 @@ func (m *Masker) secretIn(text string, layer int) bool {
 	if m.hasLiteral(text) {
 		return true
 	}
-	inner := m.As(Secrets)
-	return inner.suspicious(text) && inner.text(text, layer) != visible.Strip(text)
+	inner, shown := m.As(Secrets), visible.Strip(text)
+	return inner.suspicious(text) && inner.plain(shown, layer) != shown
 }
 
 // Log returns s for the log: credentials and connection strings are masked, everything else stays.
