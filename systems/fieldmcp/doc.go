@@ -17,7 +17,7 @@
 //	revoked    TOKEN_REVOKED: the farmer has taken it back
 //	narrow     MISSING_SCOPE for operations (ag2) and equipment (ag3)
 //	new        PROVIDER_NOT_CONNECTED
-//	suspended  HTTP 403
+//	suspended  HTTP 403; on stdio PROVIDER_ERROR
 //
 // These connections change while the system runs: by [System.Connect] and related methods, or by POST
 // /dashboard/ connect, disconnect, lapse, revoke or narrow?scopes=ag1 with the organisation's key. A

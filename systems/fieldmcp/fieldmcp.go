@@ -220,7 +220,7 @@ func (s *System) Scenes() []systems.Scene {
 		{Title: "Wrong arguments.", Tool: listResources, Arguments: `{"resourceType":"tractors"}`},
 		{
 			Title: "A batch of which a part fails: what there is can be used.", Tool: getFields,
-			Arguments: `{"fieldIds":["FLD-101","FLD-999","fault-503"]}`,
+			Arguments: `{"fieldIds":["FLD-101","FLD-999","fault-502"]}`,
 		},
 		{Title: "An analysis with what there is.", Tool: analyzeYield, Arguments: `{"fieldId":"FLD-103","season":2025}`},
 		{Title: "An analysis that lacks its data.", Tool: analyzeYield, Arguments: `{"fieldId":"FLD-104","season":2025}`},
@@ -228,7 +228,7 @@ func (s *System) Scenes() []systems.Scene {
 			Title: "Nothing in the period.", Tool: searchOperations,
 			Arguments: `{"fieldId":"FLD-101","startDate":"1999-01-01","endDate":"1999-12-31"}`,
 		},
-		{Title: "The provider limits requests.", Tool: getField, Arguments: `{"fieldId":"fault-429"}`},
+		{Title: "The provider limits requests, and after two repetitions still does.", Tool: getField, Arguments: `{"fieldId":"fault-limited"}`},
 		{Title: "The provider is down, whatever is tried.", Tool: getField, Arguments: `{"fieldId":"fault-502"}`},
 	}
 }

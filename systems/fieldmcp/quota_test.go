@@ -102,3 +102,15 @@ func TestQuotaOnStdio(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+// On stdio, an organisation without access is refused in the result of every call, and its farmer is not bothered.
+func TestSuspendedOnStdio(t *testing.T) {
+	t.Parallel()
+	client := systemtest.Stdio(t, newSystem(t, fieldmcp.Options{Organisation: "suspended"}).MCPServer())
+	for tool, arguments := range map[string]string{"deere_get_organization": anything, "deere_list_resources": `{"resourceType":"fields"}`} {
+		f := fail(t, client, tool, arguments)
+		if f.Code != "PROVIDER_ERROR" || f.Retryable || strings.Contains(f.SuggestedAction, "farmer") || !strings.Contains(f.Message, "suspended") {
+			t.Errorf("%s: %+v", tool, f)
+		}
+	}
+}

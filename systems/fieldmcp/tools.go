@@ -175,7 +175,11 @@ func add[In any](s *System, tool *mcp.Tool, do func(ctx context.Context, caller 
 	tool.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true}
 	tool.Meta = mcp.Meta{contract.ErrorsKey: slices.Concat(ownErrors[tool.Name], commonErrors)}
 	mcp.AddTool(s.server, tool, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
-		out, err := do(ctx, s.caller(req), in)
+		caller := s.caller(req)
+		if caller == suspended { // on stdio, where there is no HTTP status for it
+			return nil, nil, recourse.PermissionDenied().WithMessage("The access of this organization is suspended.")
+		}
+		out, err := do(ctx, caller, in)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -102,6 +102,7 @@ func New(o Options) (*System, error) {
 	limiter := mcptool.NewWindows(nil, mcptool.Policy{Name: "minute", Limit: o.PerMinute, Window: time.Minute})
 	log := mcptool.WithLogger(o.Logger)
 	mcptool.Use(s.server, c, log, mcptool.WithLimiter(limiter), mcptool.WithTimeout(o.Timeout))
+	s.server.AddReceivingMiddleware(withTypes) // after Use: what it has made of a failure stays as it is
 	guards := []mcptool.GuardOption{log}
 	if s.key = o.Key; s.key != "" {
 		guards = append(guards, mcptool.WithAuthenticator(bearer(s.key)))

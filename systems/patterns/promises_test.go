@@ -152,3 +152,45 @@ func members(t *testing.T, object json.RawMessage) []string {
 	}
 	return names
 }
+
+// The blocks of a success name their type as those of a failure do.
+func TestSuccessesHaveMimeTypes(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, patterns.Options{})
+	const markdown, object = "text/markdown", "application/json"
+	for _, wire := range wires() {
+		t.Run(wire.Name, func(t *testing.T) {
+			t.Parallel()
+			client := wire.Client(t, s)
+			for _, tt := range []struct {
+				tool, arguments string
+				want            []string
+			}{
+				{"search_patterns", `{"q":"undo"}`, []string{markdown}},
+				{"search_patterns", `{"q":"undo","format":"both"}`, []string{markdown, object}},
+				{"get_pattern", `{"id":"memento","format":"json"}`, []string{object}},
+				{"list_analysis_rules", `{}`, []string{markdown}},
+				{"analyze_code", `{"code":"x"}`, []string{markdown}},
+			} {
+				r := client.Call(t, tt.tool, tt.arguments)
+				var result struct {
+					Content []struct {
+						Text     string `json:"text"`
+						MimeType string `json:"mimeType"`
+					} `json:"content"`
+					StructuredContent json.RawMessage `json:"structuredContent"`
+				}
+				if err := json.Unmarshal(r.Result, &result); err != nil || len(result.StructuredContent) == 0 {
+					t.Fatalf("%s: %v: %s", tt.arguments, err, r.Result)
+				}
+				var got []string
+				for _, block := range result.Content {
+					got = append(got, block.MimeType)
+				}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("%s %s: types (-want +got):\n%s", tt.tool, tt.arguments, diff)
+				}
+			}
+		})
+	}
+}

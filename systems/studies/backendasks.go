@@ -63,13 +63,17 @@ func (b *backend) askAgain(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	people := in.PersonIDs
+	switch {
+	case len(people) == 0:
+		people = a.PersonIDs
+	case len(in.Questions) == 0: // whoever is asked already is not asked the same again
+		people = slices.DeleteFunc(slices.Clone(people), func(id string) bool { return slices.Contains(a.PersonIDs, id) })
+	}
 	if len(in.Questions) == 0 {
 		in.Questions = []string{a.Question}
 	}
-	if len(in.PersonIDs) == 0 {
-		in.PersonIDs = a.PersonIDs
-	}
-	return a, b.invite(a, in.PersonIDs, in.Questions...)
+	return a, b.invite(a, people, in.Questions...)
 }
 
 // invite makes people answer questions, one after the other.

@@ -268,3 +268,36 @@ func TestTitleIsCountedInCharacters(t *testing.T) {
 		}
 	}
 }
+
+// Who is asked already is not asked, and paid for, again when more people are added to an ask; nor is who is named twice.
+func TestAskPeopleOnce(t *testing.T) {
+	t.Parallel()
+	for _, wire := range wires() {
+		t.Run(wire.Name, func(t *testing.T) {
+			t.Parallel()
+			client := wire.Client(t, newSystem(t, studies.Options{}))
+			credits := func() float64 {
+				t.Helper()
+				var w struct {
+					Credits struct {
+						Total float64 `json:"total_available"`
+					}
+				}
+				if err := json.Unmarshal([]byte(client.Call(t, "workspace_get", `{"workspace_id":"w-1"}`).Tool(t).Text()), &w); err != nil {
+					t.Fatal(err)
+				}
+				return w.Credits.Total
+			}
+			before := credits()
+			client.Call(t, "ask_create", `{"workspace_id":"w-1","question":"Tea?","person_ids":["tp-1","tp-1"],"wait":true}`)
+			text := client.Call(t, "ask_people", `{"ask_id":"a-2","person_ids":["tp-1","tp-2","tp-2"],"wait":true}`).Tool(t).Text()
+			if paid := before - credits(); paid != 2 || strings.Count(text, "as for") != 2 {
+				t.Errorf("paid for %v answers: %s", paid, text)
+			}
+			text = client.Call(t, "ask_people", `{"ask_id":"a-2","person_ids":["tp-2"],"wait":true}`).Tool(t).Text()
+			if paid := before - credits(); paid != 2 || !strings.Contains(text, `"runtime_status":"completed"`) {
+				t.Errorf("paid for %v answers: %s", paid, text)
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package studies
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -164,7 +165,7 @@ func startProcess(ctx context.Context, program string, port int, timeout time.Du
 	go func() {
 		defer close(p.ended)
 		defer kill()
-		_ = cmd.Wait() // the exit status does not matter
+		_ = cmd.Wait() // its status tells what the program does not
 	}()
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
@@ -173,7 +174,7 @@ func startProcess(ctx context.Context, program string, port int, timeout time.Du
 	case p.url = <-log.url:
 		return p, nil
 	case <-p.ended:
-		err = errors.New("the program has ended: " + log.last())
+		err = errors.New("the program has ended: " + cmp.Or(log.last(), cmd.ProcessState.String()))
 	case <-timer.C:
 		err = fmt.Errorf("no address came within %s", timeout)
 	case <-ctx.Done():

@@ -24,12 +24,13 @@ const tunnelProgram = "cloudflared"
 
 // The port decides what the test's tunnel program does.
 const (
-	portGood  = 3000
-	portOther = 3001
-	portFails = 3002 // it exits with a message
-	portMute  = 3003 // it never prints an address
-	portShort = 3004 // it exits soon after the start
-	portLow   = 80   // the service refuses it
+	portGood        = 3000
+	portOther       = 3001
+	portFails       = 3002 // it exits with a message
+	portSaysNothing = 3005 // it exits without a word
+	portMute        = 3003 // it never prints an address
+	portShort       = 3004 // it exits soon after the start
+	portLow         = 80   // the service refuses it
 )
 
 // cloudflared acts as the tunnel program, without a tunnel.
@@ -38,6 +39,9 @@ func cloudflared(args []string) int {
 	target := set.String("url", "", "")
 	if len(args) == 0 || args[0] != "tunnel" || set.Parse(args[1:]) != nil {
 		return 2
+	}
+	if strings.HasSuffix(*target, strconv.Itoa(portSaysNothing)) {
+		return 3
 	}
 	fmt.Fprintln(os.Stderr, "INF Requesting new quick Tunnel on trycloudflare.com...")
 	fmt.Fprintln(os.Stderr, "INF "+strings.Repeat("settings ", 1000))
@@ -167,6 +171,11 @@ func TestTunnelFails(t *testing.T) {
 			want: "The tunnel did not come up: the program has ended: ERR failed to request quick Tunnel: status 500. " +
 				"Suggestions: Read the message and start the tunnel anew when its cause is gone",
 			promises: []string{"studies/code-tunnel-startup-failed", "studies/connect-kinds", "studies/connect-not-retryable"},
+		},
+		{
+			name: "exits without a word", port: portSaysNothing, code: "tunnel_startup_failed", kind: recourse.KindJobFailed,
+			want: "The tunnel did not come up: the program has ended: exit status 3. " +
+				"Suggestions: Read the message and start the tunnel anew when its cause is gone",
 		},
 		{
 			name: "no address", port: portMute, code: "tunnel_startup_failed", kind: recourse.KindJobFailed,

@@ -149,7 +149,7 @@ func startRanch(ctx context.Context) (*ranch, error) {
 		return r, err
 	}
 	quietly := slog.New(slog.DiscardHandler) // the agent's calls are shown instead
-	farm, err := fieldmcp.New(fieldmcp.Options{Provider: r.deereURL, Logger: quietly, Patience: patient, Timeout: patient})
+	farm, err := fieldmcp.New(fieldmcp.Options{Provider: r.deereURL, Logger: quietly, Timeout: patient})
 	if err != nil {
 		return r, err
 	}

@@ -117,9 +117,9 @@ var references = []reference{
 	},
 }
 
-// startFieldmcp starts fieldmcp, with a shorter patience than a real server's: people are watching.
+// startFieldmcp starts fieldmcp.
 func startFieldmcp(log *slog.Logger, with Settings) (systems.System, error) {
-	o := fieldmcp.Options{Logger: log, Timeout: with.timeout(), Patience: patient, Organisation: with["as"]}
+	o := fieldmcp.Options{Logger: log, Timeout: with.timeout(), Organisation: with["as"]}
 	if with.has("minute") || with.has("month") {
 		o.Quotas = fieldmcp.Quotas(with.number("minute"), with.number("month"))
 	}

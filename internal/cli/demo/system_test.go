@@ -19,7 +19,7 @@ func TestSystem(t *testing.T) {
 	shown := map[string][]string{
 		"commerce": {`"success":true`, "Invalid params:", `"originalError":"ORDER_NOT_FOUND"`, "effect_unknown", `"id":"SO-1004"`},
 		"fieldmcp": {
-			`"error":false`, "FIELD_NOT_FOUND", "PARTIAL_SUCCESS", "INSUFFICIENT_DATA", `"retryAfter":12`,
+			`"error":false`, "FIELD_NOT_FOUND", "PARTIAL_SUCCESS", "INSUFFICIENT_DATA", `"retryAfter":1,`,
 			"PROVIDER_NOT_CONNECTED", "/connect/", "MISSING_SCOPE", "/connect/", `["ag2"]`, `"error":false`, "TOKEN_REVOKED", "/connect/",
 			`"error":false`, "TOKEN_EXPIRED", "/connect/", `"error":false`,
 		},
@@ -173,32 +173,37 @@ func TestSettings(t *testing.T) {
 // On stdio, a setting says who calls.
 func TestSettingsOnStdio(t *testing.T) {
 	t.Parallel()
-	for setting, want := range map[string]string{
-		"nobody": "request context is unavailable", "key=another": "unauthorized", "user=alice": "invalid user id",
-		"user=8f7c2a10-5f1e-4f43-9d0c-000000000006": "something went wrong",
+	const sleep, organization = `"get_sleep_data","arguments":{"fields":["awakenings"]}`, `"deere_get_organization","arguments":{"orgId":"ORG-1"}`
+	for setting, tt := range map[string]struct{ system, tool, want string }{
+		"nobody":      {"terra", sleep, "request context is unavailable"},
+		"key=another": {"terra", sleep, "unauthorized"},
+		"user=alice":  {"terra", sleep, "invalid user id"},
+		"user=8f7c2a10-5f1e-4f43-9d0c-000000000006": {"terra", sleep, "something went wrong"},
+		"as=suspended": {"fieldmcp", organization, "The access of this organization is suspended."},
+		"as=new":       {"fieldmcp", organization, "PROVIDER_NOT_CONNECTED"},
 	} {
 		t.Run(setting, func(t *testing.T) {
 			t.Parallel()
 			s := show(nil)
 			var err error
-			if s.With, err = demo.ParseSettings("terra", []string{setting}); err != nil {
+			if s.With, err = demo.ParseSettings(tt.system, []string{setting}); err != nil {
 				t.Fatal(err)
 			}
-			const call = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+			call := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
-{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get_sleep_data","arguments":{"fields":["awakenings"]}}}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":` + tt.tool + `}}
 `
 			server, client := io.Pipe()
 			answers, writer := io.Pipe()
 			ended := make(chan error, 1)
 			go func() {
-				ended <- s.Stdio(t.Context(), "terra", server, writer)
+				ended <- s.Stdio(t.Context(), tt.system, server, writer)
 				_ = writer.Close()
 			}()
 			go func() { _, _ = io.WriteString(client, call) }()
 			lines := bufio.NewScanner(answers)
 			lines.Scan()
-			if lines.Scan(); !strings.Contains(lines.Text(), want) {
+			if lines.Scan(); !strings.Contains(lines.Text(), tt.want) {
 				t.Errorf("%s", lines.Text())
 			}
 			_ = client.Close()
