@@ -24,36 +24,36 @@ import (
 )
 
 // A call is one client request on its way through the stages. It holds the values that the stages share, each
-// with the stage that sets it. Anything else that a stage remembers is private to the stage.
+// with the files that set it, to which a test holds them. Anything else that a stage remembers is private to the stage.
 type call struct {
 	g     *Gateway
 	table *table // the configuration when the request arrived
 
-	req     request          // the client's message: admit and receive
+	req     request          // the client's message: gateway, admit, authenticate, receive, deliver; many for a nested call
 	on      *endpoint        // the endpoint: admit
 	to      *target          // the server behind it, held open: admit
-	who     caller           // authenticate
-	session *session.Session // for legacy clients: findSession
-	account account.Account  // authenticate; connect looks it up
-	rule    rule             // route
-	trace   spanContext      // trace
-	reply   reply            // the only way back to the client
-	out     outcome          // how the call is going, and how it ended
-	sent    attempt          // repeat
+	who     caller           // caller, for authenticate and many
+	session *session.Session // for legacy clients: findSession; session opens one
+	account account.Account  // caller; connect looks it up
+	rule    rule             // route, patience; listRequest brings lists, enforcing notes the server's own progress
+	trace   spanContext      // trace, many
+	reply   reply            // the only way back to the client: any stage
+	out     outcome          // how the call is going, and how it ended: any stage
+	sent    attempt          // the last attempt: attempt
 
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	deadline *deadline.Deadline
 	recheck  *access.Recheck // of a caller who was verified
 
-	in     inbound     // what the server sends: send
-	outer  *outer      // at an endpoint with several servers: for nested calls
-	of     *outer      // for a nested call, what it is a part of
-	member *memberConn // and its server
+	in     inbound     // what the server sends: send, with enforcing, large and judge
+	outer  *outer      // at an endpoint with several servers, for nested calls: many
+	of     *outer      // for a nested call, what it is a part of: many
+	member *memberConn // and its server: many
 
-	mask    *redact.Masker // created for the first failure, see [call.masker]
+	mask    *redact.Masker // created for the first failure: translate; see [call.masker]
 	held    bool           // the target is held
-	tainted bool           // a stage has panicked, or an attempt is still under way: the memory is not used again
+	tainted bool           // the memory is not used again: panic, hedge, whose other attempt may still be under way
 }
 
 // A request is what a client sent. It does not change after receive.
