@@ -66,7 +66,7 @@ func failedCalls(c *contract.Contract) *rapid.Generator[*toolcall.Call] {
 			Name:    rapid.SampledFrom([]string{"create-sales-order", "study_create", "get-orders", "search_patterns"}).Draw(t, "tool"),
 			Nature:  rapid.SampledFrom([]retry.Nature{retry.Reads, retry.Writes, retry.Idempotent}).Draw(t, "nature"),
 			Assumed: rapid.Bool().Draw(t, "assumed"), Doubt: rapid.Bool().Draw(t, "doubt"),
-			Reads: func(string, *toolcall.Tool) bool { return false },
+			Reads: func(string, *toolcall.Entry) bool { return false },
 		}
 	})
 }

@@ -181,7 +181,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	charge, err := x.charge()
 	if err != nil {
-		x.refuse(&refusal{at: contract.AtSession, err: err})
+		x.refuse(&denial{at: contract.AtSession, err: err})
 		return
 	}
 	if charge != nil {
@@ -203,12 +203,12 @@ func (x *visit) recover() {
 	case p == http.ErrAbortHandler, x.w.started: //nolint:errorlint // net/http compares it like this
 		panic(p)
 	default:
-		x.refuse(&refusal{at: contract.AtSession, err: handler.NewPanic(p)})
+		x.refuse(&denial{at: contract.AtSession, err: handler.NewPanic(p)})
 	}
 }
 
-// A refusal is a failure, and where it occurred.
-type refusal struct {
+// A denial is a failure, and where it occurred.
+type denial struct {
 	at     contract.At
 	err    error
 	status int  // 0: it follows from at and the kind
@@ -218,7 +218,7 @@ type refusal struct {
 }
 
 // admit checks the request, in the order of the places.
-func (x *visit) admit() *refusal {
+func (x *visit) admit() *denial {
 	if refused := x.authenticate(); refused != nil {
 		return refused
 	}
@@ -230,19 +230,19 @@ func (x *visit) admit() *refusal {
 		return refused
 	}
 	if err := x.read(x.g.maxRequest); err != nil {
-		return &refusal{at: contract.AtSession, err: err}
+		return &denial{at: contract.AtSession, err: err}
 	}
 	if e := checkParams(&x.msg); e != nil {
 		status := http.StatusOK
 		if x.isModern() && len(x.msg.Params) == 0 { // what a request of that era must hold is missing, too
 			status = http.StatusBadRequest
 		}
-		return &refusal{at: contract.AtArguments, err: e, status: status}
+		return &denial{at: contract.AtArguments, err: e, status: status}
 	}
 	return nil
 }
 
-func (x *visit) authenticate() *refusal {
+func (x *visit) authenticate() *denial {
 	g := x.g
 	if g.authenticator == nil {
 		return nil
@@ -251,20 +251,20 @@ func (x *visit) authenticate() *refusal {
 	if wait := g.lockout.Wait(address, g.now()); wait > 0 {
 		e := recourse.RateLimited(wait).WithOrigin(recourse.OriginGateway).
 			WithMessage("Too many authentications from this address have failed. Try again in %s.", recourse.FormatWait(wait))
-		return &refusal{at: contract.AtSession, err: e, status: http.StatusTooManyRequests, plain: true}
+		return &denial{at: contract.AtSession, err: e, status: http.StatusTooManyRequests, plain: true}
 	}
 	if door.Missing(x.r.Header, g.credentials()) != "" {
-		return &refusal{at: contract.AtCredentialsMissing, err: recourse.Unauthenticated()}
+		return &denial{at: contract.AtCredentialsMissing, err: recourse.Unauthenticated()}
 	}
 	who, err := g.authenticator.Authenticate(x.r)
 	switch {
 	case errors.Is(err, recourse.KindMissingScope):
-		return &refusal{at: contract.AtSession, err: err, status: http.StatusForbidden}
+		return &denial{at: contract.AtSession, err: err, status: http.StatusForbidden}
 	case errors.Is(err, recourse.ClassAuth):
 		g.lockout.Failed(address, g.now())
-		return &refusal{at: contract.AtCredentialsInvalid, err: err}
+		return &denial{at: contract.AtCredentialsInvalid, err: err}
 	case err != nil:
-		return &refusal{at: contract.AtSession, err: err}
+		return &denial{at: contract.AtSession, err: err}
 	}
 	x.caller = who
 	if g.callerHeader != "" {
@@ -282,20 +282,20 @@ func (g *guard) credentials() []string {
 }
 
 // enter checks the user named in the path.
-func (x *visit) enter(user string) *refusal {
+func (x *visit) enter(user string) *denial {
 	g := x.g
 	if !g.forUsers {
 		return nil
 	}
 	if user == "" {
-		return &refusal{at: contract.AtUserMissing, err: recourse.Missing(g.path.Param)}
+		return &denial{at: contract.AtUserMissing, err: recourse.Missing(g.path.Param)}
 	}
 	if !door.IsUser(user) {
-		return &refusal{at: contract.AtUserInvalid, err: recourse.NotFound("user", "")}
+		return &denial{at: contract.AtUserInvalid, err: recourse.NotFound("user", "")}
 	}
 	if g.users != nil {
 		if err := g.users.Check(x.r.Context(), x.caller.Name, user); err != nil {
-			return &refusal{at: userPlace(err), err: err}
+			return &denial{at: userPlace(err), err: err}
 		}
 	}
 	if name := g.contract.Session.UserHeader; name != "" {

@@ -25,11 +25,11 @@ func Fail(w http.ResponseWriter, r *http.Request, at contract.At, err error) {
 		http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
 		return
 	}
-	x.refuse(&refusal{at: at, err: err})
+	x.refuse(&denial{at: at, err: err})
 }
 
 // refuse ends the request.
-func (x *visit) refuse(r *refusal) {
+func (x *visit) refuse(r *denial) {
 	if x.w.started { // it is too late to say anything
 		return
 	}

@@ -51,18 +51,18 @@ func (x *visit) identify() {
 
 // user returns the user named in the path, "" if it names none, or why the path is not the
 // endpoint's.
-func (x *visit) user() (user string, refused *refusal) {
+func (x *visit) user() (user string, refused *denial) {
 	own, path := x.g.contract.Session.Path, x.r.URL.EscapedPath()
 	switch {
 	case x.g.forUsers:
 		user, fit := x.g.path.User(path)
 		if fit == door.Begins {
-			return "", &refusal{at: contract.AtUserInvalid, err: recourse.NotFound("user", "")}
+			return "", &denial{at: contract.AtUserInvalid, err: recourse.NotFound("user", "")}
 		}
 		return user, nil
 	case own != "" && path != own:
 		e := recourse.New(recourse.KindInvalidRequest, "There is no MCP server at this path.")
-		return "", &refusal{at: contract.AtSession, err: e, status: http.StatusNotFound}
+		return "", &denial{at: contract.AtSession, err: e, status: http.StatusNotFound}
 	default:
 		return "", nil
 	}

@@ -56,7 +56,7 @@ func (x *visit) reword() {
 		_, _ = x.w.Write(held.text) // the client has gone
 		return
 	}
-	var r *refusal
+	var r *denial
 	if isJSON(h) {
 		r = x.wrongVersion(nil)
 	} else {
@@ -77,7 +77,7 @@ func isVersionError(text []byte) bool {
 
 // refusedAs reads the handler's refusal from its status and text. If the request itself shows
 // what is wrong, the text does not matter.
-func (x *visit) refusedAs(status int, text string) *refusal {
+func (x *visit) refusedAs(status int, text string) *denial {
 	switch {
 	case status == http.StatusMethodNotAllowed:
 		return x.wrongMethod()
@@ -87,20 +87,20 @@ func (x *visit) refusedAs(status int, text string) *refusal {
 		return invalid(http.StatusNotAcceptable,
 			"Accept must include application/json and text/event-stream; for a GET, the latter.")
 	case status == http.StatusRequestEntityTooLarge:
-		return &refusal{at: contract.AtSession, err: recourse.New(recourse.KindTooLarge, ""), status: status, plain: true}
+		return &denial{at: contract.AtSession, err: recourse.New(recourse.KindTooLarge, ""), status: status, plain: true}
 	case status == http.StatusUnauthorized:
-		return &refusal{at: contract.AtCredentialsInvalid, err: recourse.Unauthenticated()}
+		return &denial{at: contract.AtCredentialsInvalid, err: recourse.Unauthenticated()}
 	case status == http.StatusForbidden && reOrigin.MatchString(text):
-		return &refusal{at: contract.AtSession, err: recourse.New(recourse.KindRefusedOrigin, ""), status: status, plain: true}
+		return &denial{at: contract.AtSession, err: recourse.New(recourse.KindRefusedOrigin, ""), status: status, plain: true}
 	case status >= http.StatusInternalServerError, status == http.StatusTooManyRequests:
 		// It may have run the call, or ask for a wait.
-		return &refusal{at: contract.AtUpstream, err: x.said(status, text)}
+		return &denial{at: contract.AtUpstream, err: x.said(status, text)}
 	}
 	e, fault := x.said(status, text), x.msg.Refused()
 	switch {
 	case e.Kind == recourse.KindUnknownSession, status == http.StatusNotFound && x.r.Header.Get(wire.HeaderSession) != "":
 		e = recourse.New(recourse.KindUnknownSession, "")
-		return &refusal{at: contract.AtSession, err: e, status: http.StatusNotFound}
+		return &denial{at: contract.AtSession, err: e, status: http.StatusNotFound}
 	case e.Kind == recourse.KindUnsupportedVersion:
 		return x.wrongVersion(e)
 	case e.Kind == recourse.KindUnknownMethod:
@@ -110,7 +110,7 @@ func (x *visit) refusedAs(status int, text string) *refusal {
 	case status == http.StatusNotFound:
 		return invalid(status, "There is no MCP server at this path.")
 	case status != http.StatusBadRequest:
-		return &refusal{at: contract.AtSession, err: e, status: status, plain: true}
+		return &denial{at: contract.AtSession, err: e, status: status, plain: true}
 	case x.hasStrangeVersion():
 		return x.wrongVersion(nil)
 	case fault != nil:
@@ -133,14 +133,14 @@ func (x *visit) said(status int, text string) *recourse.Error {
 }
 
 // invalid returns the refusal of something that is not a request.
-func invalid(status int, message string) *refusal {
+func invalid(status int, message string) *denial {
 	e := recourse.New(recourse.KindInvalidRequest, message)
-	return &refusal{at: contract.AtSession, err: e, status: status, plain: true}
+	return &denial{at: contract.AtSession, err: e, status: status, plain: true}
 }
 
 // wrongMethod returns the refusal of an HTTP method, with the Allow header (RFC 9110, section
 // 15.5.6).
-func (x *visit) wrongMethod() *refusal {
+func (x *visit) wrongMethod() *denial {
 	h := x.w.Header()
 	if h.Get("Allow") == "" {
 		h.Set("Allow", http.MethodPost)
@@ -150,7 +150,7 @@ func (x *visit) wrongMethod() *refusal {
 
 // wrongMessage returns the refusal of a message because of its method or params. A request gets
 // it with status 200, unless MCP 2026-07-28 has a status for it.
-func (x *visit) wrongMessage(e *recourse.Error) *refusal {
+func (x *visit) wrongMessage(e *recourse.Error) *denial {
 	status := http.StatusBadRequest
 	switch {
 	case x.msg.Kind != wire.Request, e.Kind == recourse.KindInvalidRequest:
@@ -159,13 +159,13 @@ func (x *visit) wrongMessage(e *recourse.Error) *refusal {
 	case e.Kind == recourse.KindUnknownMethod:
 		status = http.StatusNotFound
 	}
-	return &refusal{at: contract.AtSession, err: e, status: status, plain: true}
+	return &denial{at: contract.AtSession, err: e, status: status, plain: true}
 }
 
 // wrongVersion returns the refusal of a protocol version. e is what the handler said, if
 // anything.
-func (x *visit) wrongVersion(e *recourse.Error) *refusal {
-	r := &refusal{at: contract.AtSession, status: http.StatusBadRequest, plain: true, versions: wire.Versions()}
+func (x *visit) wrongVersion(e *recourse.Error) *denial {
+	r := &denial{at: contract.AtSession, status: http.StatusBadRequest, plain: true, versions: wire.Versions()}
 	if e != nil {
 		_ = json.Unmarshal(json.Value(e.Details["supported"]), &r.versions) // else those that are known here
 	}

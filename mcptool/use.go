@@ -74,7 +74,7 @@ func callOf(next mcp.MethodHandler, method string, req mcp.Request) *handler.Inc
 	if versioned, ok := req.(interface{ ProtocolVersion() string }); ok {
 		call.ResultType = versioned.ProtocolVersion() >= wire.Version20260728
 	}
-	call.List = func(ctx context.Context) ([]*toolcall.Tool, error) {
+	call.List = func(ctx context.Context) ([]*toolcall.Entry, error) {
 		session, _ := req.GetSession().(*mcp.ServerSession)
 		return list(ctx, next, session, extra)
 	}
@@ -89,8 +89,8 @@ func callOf(next mcp.MethodHandler, method string, req mcp.Request) *handler.Inc
 }
 
 // list asks the server itself for its tools, as the caller would.
-func list(ctx context.Context, next mcp.MethodHandler, session *mcp.ServerSession, extra *mcp.RequestExtra) ([]*toolcall.Tool, error) {
-	var tools []*toolcall.Tool
+func list(ctx context.Context, next mcp.MethodHandler, session *mcp.ServerSession, extra *mcp.RequestExtra) ([]*toolcall.Entry, error) {
+	var tools []*toolcall.Entry
 	params := &mcp.ListToolsParams{}
 	for {
 		result, err := next(ctx, wire.MethodToolsList, &mcp.ListToolsRequest{Session: session, Params: params, Extra: extra})
@@ -111,8 +111,8 @@ func list(ctx context.Context, next mcp.MethodHandler, session *mcp.ServerSessio
 	}
 }
 
-func toolOf(t *mcp.Tool) *toolcall.Tool {
-	tool := &toolcall.Tool{
+func toolOf(t *mcp.Tool) *toolcall.Entry {
+	tool := &toolcall.Entry{
 		Name: t.Name, Source: t, OutputSchema: t.OutputSchema != nil,
 		InputSchema: func() ([]byte, error) { return stdjson.Marshal(t.InputSchema) },
 	}

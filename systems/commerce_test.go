@@ -278,7 +278,7 @@ func TestCommerceProtocol(t *testing.T) {
 			t.Errorf("%s is in %s", secret, a.Body)
 		}
 	}
-	f.Await(t, func(lines []gatewaytest.Line) bool {
-		return slices.ContainsFunc(lines, func(l gatewaytest.Line) bool { return l.Kind == "server_error" && l.Cause != "" })
+	f.Await(t, func(lines []gatewaytest.LogLine) bool {
+		return slices.ContainsFunc(lines, func(l gatewaytest.LogLine) bool { return l.Kind == "server_error" && l.Cause != "" })
 	})
 }

@@ -165,7 +165,7 @@ func (c *call) noneNamed(names []string) *recourse.Error {
 }
 
 // sees reports whether the caller may call a tool that the server lists.
-func (c *call) sees(t *toolcall.Tool) bool {
+func (c *call) sees(t *toolcall.Entry) bool {
 	if c.on.grants == nil {
 		return true
 	}
@@ -182,7 +182,7 @@ func (on *endpoint) filters(r *request) bool {
 
 // granted returns a message with only the tools that its caller sees, if it answers tools/list. Caches must not
 // share it.
-func granted(text []byte, sees func(*toolcall.Tool) bool) []byte {
+func granted(text []byte, sees func(*toolcall.Entry) bool) []byte {
 	list := json.Lookup(text, "/result/tools")
 	if list.Kind() != '[' {
 		return text

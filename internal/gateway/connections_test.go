@@ -74,7 +74,7 @@ func TestClientGoes(t *testing.T) {
 			if err := srv.Await(t.Context(), func() bool { return srv.Cancellations(testkit.OrderCreate) == 1 }); err != nil {
 				t.Fatal(err)
 			}
-			f.Await(t, func(lines []gatewaytest.Line) bool {
+			f.Await(t, func(lines []gatewaytest.LogLine) bool {
 				return len(lines) == 1 && lines[0].Kind == "cancelled" && lines[0].Effect == "unknown"
 			})
 			if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !a.Succeeded() {

@@ -35,7 +35,7 @@ func TestInvalidLargeAnswerIsBrokenOff(t *testing.T) {
 	if err == nil {
 		t.Errorf("got a whole answer of %d bytes", len(a.Body))
 	}
-	f.Await(t, func(lines []gatewaytest.Line) bool {
+	f.Await(t, func(lines []gatewaytest.LogLine) bool {
 		return len(lines) > 0 && lines[len(lines)-1].Kind == "bad_response"
 	})
 }
@@ -48,7 +48,7 @@ func TestObservedInvalidAnswer(t *testing.T) {
 	if err != nil || a.Status != http.StatusOK {
 		t.Fatalf("got %+v, %v", a, err)
 	}
-	f.Await(t, func(lines []gatewaytest.Line) bool {
+	f.Await(t, func(lines []gatewaytest.LogLine) bool {
 		return len(lines) > 0 && lines[len(lines)-1].Kind == "bad_response"
 	})
 }

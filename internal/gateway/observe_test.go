@@ -112,7 +112,7 @@ func checkObserved(t *testing.T, f *gatewaytest.Front, fault testkit.Fault, want
 		}
 		return
 	}
-	f.Await(t, func(lines []gatewaytest.Line) bool { return len(lines) > 0 }) // the client may have the whole answer before the call has ended
+	f.Await(t, func(lines []gatewaytest.LogLine) bool { return len(lines) > 0 }) // the client may have the whole answer before the call has ended
 	if lines = f.Log.Failures(t); len(lines) != 1 {
 		t.Fatalf("got %d lines: %s", len(lines), f.Log)
 	}

@@ -262,7 +262,7 @@ func TestQuietAndLoudLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		testkit.Eventually(t, "the line says where and who", func() bool {
-			return slices.ContainsFunc(f.Log.Lines(t), func(l gatewaytest.Line) bool {
+			return slices.ContainsFunc(f.Log.Lines(t), func(l gatewaytest.LogLine) bool {
 				return l.Path == "/barn/mcp" && strings.HasPrefix(l.Peer, "127.0.0.1:")
 			})
 		})

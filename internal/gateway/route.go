@@ -90,19 +90,19 @@ func natureOfMethod(method string) retry.Nature {
 }
 
 // knowTool notes what the called tool does to the world; listed is its description in the server's list, or nil.
-func (c *call) knowTool(listed *toolcall.Tool) {
+func (c *call) knowTool(listed *toolcall.Entry) {
 	said := c.on.said(c.req.msg.Name, c.rule.Tool, listed)
 	c.rule.nature, c.rule.assumed = said.Nature(), said.Assumed()
 }
 
 // natureOf returns the nature of a tool; entry is the tool's entry in the configuration, and listed its
 // description in the server's list, or nil.
-func (on *endpoint) natureOf(name string, entry config.Tool, listed *toolcall.Tool) retry.Nature {
+func (on *endpoint) natureOf(name string, entry config.Tool, listed *toolcall.Entry) retry.Nature {
 	return on.said(name, entry, listed).Nature()
 }
 
 // said returns what is said about a tool by those who are trusted about it.
-func (on *endpoint) said(name string, entry config.Tool, listed *toolcall.Tool) toolcall.Claims {
+func (on *endpoint) said(name string, entry config.Tool, listed *toolcall.Entry) toolcall.Claims {
 	said := toolcall.Claims{ReadOnly: entry.ReadOnly, Idempotent: entry.Idempotent, Verified: entry.Verify != nil, Reads: on.reads(name)}
 	if *on.entry.TrustAnnotations {
 		said.Annotated = listed

@@ -307,7 +307,7 @@ func (c *call) failed(last *end) *toolcall.Call {
 		Ran: c.out.counted > 0, Doubt: c.out.doubt, Broke: failures.Broke(last.status),
 		Relays: true, Title: c.to.entry.Title,
 		InSession: (c.session != nil || c.req.era == wire.Modern || last.full) && last.why != sessionLost, Trusted: c.to.entry.Trusted,
-		Reads: func(name string, t *toolcall.Tool) bool {
+		Reads: func(name string, t *toolcall.Entry) bool {
 			return c.on.natureOf(name, c.to.entry.Tool(name), t) == retry.Reads
 		},
 	}

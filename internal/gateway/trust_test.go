@@ -203,7 +203,7 @@ func TestDecideWithin(t *testing.T) {
 			if !bytes.Equal(want.Body, got.Body) || got.Status != http.StatusOK {
 				t.Errorf("got HTTP %d with %d bytes, want the server's %d", got.Status, len(got.Body), len(want.Body))
 			}
-			f.Await(t, func(lines []gatewaytest.Line) bool {
+			f.Await(t, func(lines []gatewaytest.LogLine) bool {
 				return len(lines) == 1 && lines[0].Note != "" && lines[0].Effect == "none" // echo says that it only reads
 			})
 		})

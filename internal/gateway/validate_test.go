@@ -170,7 +170,7 @@ func TestUncompilableSchema(t *testing.T) {
 					t.Fatalf("got %s, %v", a.Body, err)
 				}
 			}
-			complaints := slices.DeleteFunc(f.Log.Lines(t), func(l gatewaytest.Line) bool { return !strings.Contains(l.Msg, "inputSchema") })
+			complaints := slices.DeleteFunc(f.Log.Lines(t), func(l gatewaytest.LogLine) bool { return !strings.Contains(l.Msg, "inputSchema") })
 			if len(complaints) != 1 || complaints[0].Tool != "odd" || complaints[0].Cause == "" {
 				t.Errorf("got complaints %+v", complaints)
 			}

@@ -24,7 +24,7 @@ type Map[K comparable, V any] struct {
 	byUse  *list.List // of *entry[K, V], the one used last in front
 }
 
-type slot[K comparable, V any] struct {
+type cached[K comparable, V any] struct {
 	key  K
 	used time.Time
 	size int
@@ -48,7 +48,7 @@ func (m *Map[K, V]) GetAt(key K, now time.Time) (v V, ok bool) {
 	if at == nil {
 		return v, false
 	}
-	e, _ := at.Value.(*slot[K, V])
+	e, _ := at.Value.(*cached[K, V])
 	e.used = now
 	m.byUse.MoveToFront(at)
 	return e.v, true
@@ -60,13 +60,13 @@ func (m *Map[K, V]) Peek(key K) (v V, ok bool) {
 	if at == nil {
 		return v, false
 	}
-	e, _ := at.Value.(*slot[K, V])
+	e, _ := at.Value.(*cached[K, V])
 	return e.v, true
 }
 
 // Put adds a value under a new key that takes size bytes.
 func (m *Map[K, V]) Put(key K, v V, size int) {
-	m.byKey[key] = m.byUse.PushFront(&slot[K, V]{key: key, used: time.Now(), v: v, size: size})
+	m.byKey[key] = m.byUse.PushFront(&cached[K, V]{key: key, used: time.Now(), v: v, size: size})
 	m.taken += size
 }
 
@@ -80,7 +80,7 @@ func (m *Map[K, V]) Keep(key K, v V, size int) {
 // Grow adds bytes to the size of the value for the key.
 func (m *Map[K, V]) Grow(key K, bytes int) {
 	if at := m.byKey[key]; at != nil {
-		e, _ := at.Value.(*slot[K, V])
+		e, _ := at.Value.(*cached[K, V])
 		e.size += bytes
 		m.taken += bytes
 	}
@@ -89,7 +89,7 @@ func (m *Map[K, V]) Grow(key K, bytes int) {
 // Remove takes a value out.
 func (m *Map[K, V]) Remove(key K) {
 	if at := m.byKey[key]; at != nil {
-		e, _ := at.Value.(*slot[K, V])
+		e, _ := at.Value.(*cached[K, V])
 		m.taken -= e.size
 		m.byUse.Remove(at)
 		delete(m.byKey, key)
@@ -107,7 +107,7 @@ func (m *Map[K, V]) Bytes() int { return m.taken }
 func (m *Map[K, V]) Trim(room int, busy func(V) bool) (out []V) {
 	now := time.Now()
 	for at := m.byUse.Back(); at != nil; {
-		e, _ := at.Value.(*slot[K, V])
+		e, _ := at.Value.(*cached[K, V])
 		if now.Sub(e.used) <= m.bounds.Idle && len(m.byKey)+room <= m.bounds.Most && m.taken <= m.bounds.Bytes {
 			return out
 		}
@@ -125,7 +125,7 @@ func (m *Map[K, V]) Trim(room int, busy func(V) bool) (out []V) {
 func (m *Map[K, V]) All() []V {
 	values := make([]V, 0, len(m.byKey))
 	for at := m.byUse.Front(); at != nil; at = at.Next() {
-		e, _ := at.Value.(*slot[K, V])
+		e, _ := at.Value.(*cached[K, V])
 		values = append(values, e.v)
 	}
 	return values

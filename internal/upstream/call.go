@@ -18,7 +18,7 @@ type pending struct {
 	id       int64   // of the request and of its progress, toward the child
 	clientID wire.ID // as the client wrote it
 	token    []byte  // the client's progress token as written; nil: none
-	session  *session
+	session  *childSession
 	opening  bool          // it is the child's initialize: its client gets nothing before the answer
 	listens  bool          // it is a subscription of the modern era, which lasts until one side ends it
 	level    wire.LogLevel // level of the logs that its client, of the modern era, wants
@@ -33,7 +33,7 @@ var errUnsent = errors.New("the request was not sent")
 
 // accept gives the child a request as soon as there is room for it. The error is errDone if done ended the
 // wait, or errUnsent if the child takes no more requests.
-func (c *child) accept(done <-chan struct{}, m *wire.Message, x *session, stamp string) (*pending, error) {
+func (c *child) accept(done <-chan struct{}, m *wire.Message, x *childSession, stamp string) (*pending, error) {
 	call := &pending{
 		clientID: m.ID.Clone(), session: x, level: wire.LogLevelOf(m.LogLevel),
 		opening: m.Method == wire.MethodInitialize, listens: m.Method == wire.MethodListen,
@@ -122,7 +122,7 @@ func (c *child) late(id int64) {
 
 // cancel passes on a client's cancellation. The client then expects no answer (MCP 2025-11-25,
 // basic/utilities/cancellation), so the call ends here.
-func (c *child) cancel(m *wire.Message, x *session) {
+func (c *child) cancel(m *wire.Message, x *childSession) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, call := range c.calls {
@@ -192,17 +192,17 @@ func (c *child) newestCall() *pending {
 }
 
 // exchange makes a request and returns its answer.
-func (c *child) exchange(ctx context.Context, m *wire.Message, x *session) (message, error) {
+func (c *child) exchange(ctx context.Context, m *wire.Message, x *childSession) (delivery, error) {
 	call, err := c.accept(ctx.Done(), m, x, "")
 	if err != nil {
-		return message{}, err
+		return delivery{}, err
 	}
 	defer call.discard()
 	return call.last(ctx)
 }
 
 // last waits for the answer and drops what comes before it.
-func (call *pending) last(ctx context.Context) (message, error) {
+func (call *pending) last(ctx context.Context) (delivery, error) {
 	for {
 		said, err := call.next(ctx)
 		if err != nil || said.last {
@@ -212,7 +212,7 @@ func (call *pending) last(ctx context.Context) (message, error) {
 }
 
 // give hands the answer to the call, unless nobody is waiting any more.
-func (call *pending) give(m message) {
+func (call *pending) give(m delivery) {
 	if !call.finish(m) {
 		m.long.close()
 	}

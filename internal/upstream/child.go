@@ -51,7 +51,7 @@ func (p Patience) withDefaults() Patience {
 // and for the process.
 type child struct {
 	s       *Stdio
-	session *session // to which it belongs; nil: to none
+	session *childSession // to which it belongs; nil: to none
 	log     *slog.Logger
 
 	cmd     *exec.Cmd
@@ -117,7 +117,7 @@ const (
 )
 
 // newChild returns a child, not yet started, for a session, which may be nil, or the client with that key.
-func (s *Stdio) newChild(x *session, key string) *child {
+func (s *Stdio) newChild(x *childSession, key string) *child {
 	c := &child{
 		s: s, session: x, log: s.log, shared: s.isShared(key),
 		quit: make(chan struct{}), silent: make(chan struct{}), mute: make(chan struct{}),

@@ -44,10 +44,10 @@ func (c *child) open(ctx context.Context) (json.Value, error) {
 }
 
 // ask makes a request of our own, to open a child, and returns its answer.
-func (c *child) ask(ctx context.Context, method string, params []byte) (message, error) {
+func (c *child) ask(ctx context.Context, method string, params []byte) (delivery, error) {
 	var m wire.Message
 	if err := wire.Parse(wire.AppendRequest(nil, wire.IntID(0), method, params), &m); err != nil {
-		return message{}, err
+		return delivery{}, err
 	}
 	return c.exchange(ctx, &m, nil)
 }
@@ -56,7 +56,7 @@ func (c *child) ask(ctx context.Context, method string, params []byte) (message,
 var errRefused = errors.New("refused initialize")
 
 // readInitResult returns the result of a child's answer to initialize, and the version in it.
-func readInitResult(said message) (hello json.Value, version string, err error) {
+func readInitResult(said delivery) (hello json.Value, version string, err error) {
 	if said.long != nil {
 		said.long.close()
 		return nil, "", errors.New("answered initialize with more than 1 MiB of data")

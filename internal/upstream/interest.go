@@ -17,7 +17,7 @@ const (
 // changeInterest answers resources/subscribe and resources/unsubscribe of a session that shares its child. The
 // child is told when the first session subscribes to a resource and when the last one unsubscribes; each
 // session only hears what it has asked for.
-func (s *Stdio) changeInterest(ctx context.Context, m *wire.Message, x *session) (*wire.Answer, error) {
+func (s *Stdio) changeInterest(ctx context.Context, m *wire.Message, x *childSession) (*wire.Answer, error) {
 	if x == nil {
 		return sessionRequired(), nil
 	}
@@ -34,7 +34,7 @@ func (s *Stdio) changeInterest(ctx context.Context, m *wire.Message, x *session)
 	return s.unsubscribe(ctx, m, x, uri)
 }
 
-func (s *Stdio) subscribe(ctx context.Context, m *wire.Message, x *session, uri string) (*wire.Answer, error) {
+func (s *Stdio) subscribe(ctx context.Context, m *wire.Message, x *childSession, uri string) (*wire.Answer, error) {
 	s.mu.Lock()
 	known, wanted := s.wanted.Has(x, uri), s.wanted.IsWanted(uri)
 	full := !known && (s.wanted.Count(x) >= maxSubscriptions || len(uri) > maxURI || s.wanted.Bytes()+len(uri) > maxSubscribed)
@@ -64,7 +64,7 @@ func (s *Stdio) subscribe(ctx context.Context, m *wire.Message, x *session, uri 
 	return resp, err
 }
 
-func (s *Stdio) unsubscribe(ctx context.Context, m *wire.Message, x *session, uri string) (*wire.Answer, error) {
+func (s *Stdio) unsubscribe(ctx context.Context, m *wire.Message, x *childSession, uri string) (*wire.Answer, error) {
 	s.mu.Lock()
 	s.wanted.Remove(x, uri)
 	wanted := s.wanted.IsWanted(uri)
@@ -77,13 +77,13 @@ func (s *Stdio) unsubscribe(ctx context.Context, m *wire.Message, x *session, ur
 }
 
 // isOpen reports whether the session still exists. s.mu is held.
-func (s *Stdio) isOpen(x *session) bool {
+func (s *Stdio) isOpen(x *childSession) bool {
 	_, ok := s.sessions.Peek(x.id)
 	return ok
 }
 
 // tellInterest passes on a request, and reports whether the child has taken it.
-func (s *Stdio) tellInterest(ctx context.Context, m *wire.Message, x *session) (resp *wire.Answer, taken bool, err error) {
+func (s *Stdio) tellInterest(ctx context.Context, m *wire.Message, x *childSession) (resp *wire.Answer, taken bool, err error) {
 	resp, err = s.hand(ctx, recipient{}, func(c *child) (*wire.Answer, error) {
 		call, err := c.accept(ctx.Done(), m, x, "")
 		if err != nil {

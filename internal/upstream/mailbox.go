@@ -18,9 +18,9 @@ const (
 	pieceSize = 32 << 10
 )
 
-// A message is something that a server said to one reader: a complete text, or one that is still being
+// A delivery is something that a server said to one reader: a complete text, or one that is still being
 // written.
-type message struct {
+type delivery struct {
 	text  []byte
 	signs wire.Signs  // of text, if it has been scanned
 	long  *longAnswer // in place of text
@@ -34,15 +34,15 @@ type message struct {
 type Mailbox struct {
 	mu    sync.Mutex
 	wake  chan struct{} // holds a token when there is something new; nil: nobody has waited yet
-	queue []message
+	queue []delivery
 	bytes int
 	err   error // how it ends; nil while it is open
 }
 
 // Put adds a message, and reports false when the mailbox is full or has ended.
-func (b *Mailbox) Put(text []byte) bool { return b.put(message{text: text}) }
+func (b *Mailbox) Put(text []byte) bool { return b.put(delivery{text: text}) }
 
-func (b *Mailbox) put(m message) bool {
+func (b *Mailbox) put(m delivery) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.err != nil || len(b.queue) >= mailboxMessages || b.bytes+len(m.text) > mailboxBytes && len(b.queue) > 0 {
@@ -55,9 +55,9 @@ func (b *Mailbox) put(m message) bool {
 }
 
 // Finish adds the last message, after which io.EOF comes.
-func (b *Mailbox) Finish(text []byte) { b.finish(message{text: text}) }
+func (b *Mailbox) Finish(text []byte) { b.finish(delivery{text: text}) }
 
-func (b *Mailbox) finish(m message) (taken bool) {
+func (b *Mailbox) finish(m delivery) (taken bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.err != nil {
@@ -80,7 +80,7 @@ func (b *Mailbox) End(err error) {
 }
 
 // next takes a message, waiting for one if need be. The error is that of End or Finish, or the cause of ctx.
-func (b *Mailbox) next(ctx context.Context) (message, error) {
+func (b *Mailbox) next(ctx context.Context) (delivery, error) {
 	for {
 		if m, ok, err := b.poll(); ok || err != nil {
 			return m, err
@@ -88,22 +88,22 @@ func (b *Mailbox) next(ctx context.Context) (message, error) {
 		select {
 		case <-b.wake:
 		case <-ctx.Done():
-			return message{}, context.Cause(ctx)
+			return delivery{}, context.Cause(ctx)
 		}
 	}
 }
 
-func (b *Mailbox) poll() (m message, ok bool, err error) {
+func (b *Mailbox) poll() (m delivery, ok bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.queue) == 0 {
 		if b.wake == nil {
 			b.wake = make(chan struct{}, 1)
 		}
-		return message{}, false, b.err
+		return delivery{}, false, b.err
 	}
 	m = b.queue[0]
-	b.queue[0] = message{}
+	b.queue[0] = delivery{}
 	if b.queue = b.queue[1:]; len(b.queue) == 0 {
 		b.queue = nil
 	}
@@ -112,12 +112,12 @@ func (b *Mailbox) poll() (m message, ok bool, err error) {
 }
 
 // drain takes everything that is left, and ends the mailbox with err.
-func (b *Mailbox) drain(err error) []message {
+func (b *Mailbox) drain(err error) []delivery {
 	b.End(err)
 	return b.take()
 }
 
-func (b *Mailbox) take() []message {
+func (b *Mailbox) take() []delivery {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	left := b.queue
@@ -144,8 +144,8 @@ type mailboxParts struct {
 	onClose func()
 	once    sync.Once
 
-	said message // the last one that was taken, or is to be returned next
-	next bool    // it is
+	said delivery // the last one that was taken, or is to be returned next
+	next bool     // it is
 	part wire.Part
 	long atomic.Pointer[longAnswer] // what is being read in pieces
 	room []byte                     // the memory of a piece

@@ -142,7 +142,7 @@ func (c *child) endSubscription(id int64) bool {
 
 // tellLog passes the child's log messages to the calls that asked for them. They do not say which call they
 // are about, so if clients share the child, nobody gets them.
-func (c *child) tellLog(said message, level wire.LogLevel) {
+func (c *child) tellLog(said delivery, level wire.LogLevel) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.shared {

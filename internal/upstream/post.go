@@ -60,9 +60,9 @@ func (s *Stdio) pass(ctx context.Context, m *wire.Message, to recipient) (*wire.
 
 // A recipient is the child that a message is for: a session's, a modern client's, or the shared one.
 type recipient struct {
-	session *session // nil: the message belongs to none
-	key     string   // of the client
-	stamp   string   // the id of the request that a call is given; empty: none
+	session *childSession // nil: the message belongs to none
+	key     string        // of the client
+	stamp   string        // the id of the request that a call is given; empty: none
 }
 
 func (r recipient) own() *child {
@@ -140,7 +140,7 @@ func (s *Stdio) giveUp(ctx context.Context, c *child, call *pending) *recourse.E
 }
 
 // catchUp gives a client what its child said while the client was not listening.
-func (s *Stdio) catchUp(x *session, call *pending) {
+func (s *Stdio) catchUp(x *childSession, call *pending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if x.listens {
@@ -151,7 +151,7 @@ func (s *Stdio) catchUp(x *session, call *pending) {
 	}
 }
 
-func answer(ctx context.Context, c *child, call *pending, said message) *wire.Answer {
+func answer(ctx context.Context, c *child, call *pending, said delivery) *wire.Answer {
 	switch {
 	case said.last && said.long != nil:
 		said.long.ctx = ctx
@@ -165,7 +165,7 @@ func answer(ctx context.Context, c *child, call *pending, said message) *wire.An
 }
 
 // answer returns the message as the whole answer to a request.
-func (m *message) answer() *wire.Answer {
+func (m *delivery) answer() *wire.Answer {
 	if !m.scanned {
 		return wire.RespondMessage(m.text, nil)
 	}
@@ -206,7 +206,7 @@ func (s *Stdio) deliver(ctx context.Context, m *wire.Message, to recipient) (*wi
 }
 
 // cancel passes on a cancellation. Without a session the id in it could be anyone's, so it is ignored.
-func (s *Stdio) cancel(m *wire.Message, x *session) {
+func (s *Stdio) cancel(m *wire.Message, x *childSession) {
 	if x == nil {
 		return
 	}

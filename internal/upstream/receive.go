@@ -84,7 +84,7 @@ func (r *receiver) line(text []byte) {
 }
 
 // answer returns the answer that has just been scanned, with the client's ids.
-func (r *receiver) answer(call *pending, text []byte) message {
+func (r *receiver) answer(call *pending, text []byte) delivery {
 	id := wire.Edit{At: r.scan.Signs().IDAt, With: call.clientID}
 	if call.listens && wire.Parse(text, &r.message) == nil && !r.message.Subscription.IsZero() {
 		return copied(r.scan.Signs(), text, id, wire.Edit{At: r.message.SubscriptionAt, With: call.clientID})
@@ -93,13 +93,13 @@ func (r *receiver) answer(call *pending, text []byte) message {
 }
 
 // copied returns a text that has just been scanned, with edits, in memory of its own.
-func copied(signs *wire.Signs, text []byte, edits ...wire.Edit) message {
+func copied(signs *wire.Signs, text []byte, edits ...wire.Edit) delivery {
 	size := len(text)
 	for _, e := range edits {
 		size += len(e.With)
 	}
 	spliced := wire.Splice(make([]byte, 0, size), text, edits...) // which sorts the edits
-	return message{text: spliced, signs: signs.Edited(edits...), scanned: true}
+	return delivery{text: spliced, signs: signs.Edited(edits...), scanned: true}
 }
 
 // callOf returns the call with that id, or nil if nobody waits for the answer.
@@ -206,7 +206,7 @@ var errWrongID = errors.New("the answer has another id than the request")
 func (r *receiver) open(call *pending) {
 	r.call = call
 	r.text.renumber(wire.IntID(call.id), call.clientID)
-	call.give(message{long: r.text})
+	call.give(delivery{long: r.text})
 }
 
 func (r *receiver) end() {

@@ -83,8 +83,8 @@ func (r *Request) text() []byte {
 	return r.Body
 }
 
-// Answer is a complete answer to a request.
-type Answer struct {
+// WholeAnswer is a complete answer to a request.
+type WholeAnswer struct {
 	Status int
 	Header http.Header
 	Result []byte // the member result
@@ -95,7 +95,7 @@ type Answer struct {
 // Ask makes a request whose answer the caller needs itself, such as initialize or tools/list, and reads the
 // answer to its end, up to limit bytes. Anything else that the server says meanwhile is dropped. The error is
 // that of [Connection], the Failure of the answer, or bad_response of origin server.
-func Ask(ctx context.Context, to Connection, r *Request, id wire.ID, limit int64) (*Answer, error) {
+func Ask(ctx context.Context, to Connection, r *Request, id wire.ID, limit int64) (*WholeAnswer, error) {
 	resp, err := to.Do(ctx, r)
 	if err != nil {
 		return nil, err
@@ -108,8 +108,8 @@ func Ask(ctx context.Context, to Connection, r *Request, id wire.ID, limit int64
 	return answer, err
 }
 
-func read(ctx context.Context, name string, resp *wire.Answer, id wire.ID, limit int64) (*Answer, error) {
-	answer := &Answer{Status: resp.Status, Header: resp.Header}
+func read(ctx context.Context, name string, resp *wire.Answer, id wire.ID, limit int64) (*WholeAnswer, error) {
+	answer := &WholeAnswer{Status: resp.Status, Header: resp.Header}
 	if resp.Status != http.StatusOK {
 		answer.Body, _ = io.ReadAll(io.LimitReader(resp, limit+1)) // if reading fails, the status still counts
 		return answer, nil

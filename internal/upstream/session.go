@@ -17,8 +17,8 @@ import (
 // maxSessions limits the sessions; the one idle longest is dropped first.
 const maxSessions = 100_000
 
-// A session is a session of the legacy era. If it has its own child, it ends with that child.
-type session struct {
+// A childSession is a session of the legacy era with a program. If it has its own child, it ends with that child.
+type childSession struct {
 	id    string
 	child *child // its own; nil if all share one
 
@@ -27,10 +27,10 @@ type session struct {
 	listens bool
 }
 
-func newSession() *session { return &session{id: rand.Text(), box: &Mailbox{}} }
+func newSession() *childSession { return &childSession{id: rand.Text(), box: &Mailbox{}} }
 
 // add is called with s.mu held.
-func (s *Stdio) add(x *session) {
+func (s *Stdio) add(x *childSession) {
 	for _, oldest := range s.sessions.Trim(1, nil) {
 		s.remove(oldest)
 	}
@@ -38,7 +38,7 @@ func (s *Stdio) add(x *session) {
 }
 
 // remove forgets the session and ends its stream. s.mu is held.
-func (s *Stdio) remove(x *session) {
+func (s *Stdio) remove(x *childSession) {
 	s.sessions.Remove(x.id)
 	x.box.End(io.EOF)
 	for _, uri := range s.wanted.Drop(x) {
@@ -54,7 +54,7 @@ func sessionRequired() *wire.Answer {
 
 // find returns the session of that id, or the refusal of a message that needs one. If all share a child, a
 // message without an id needs none.
-func (s *Stdio) find(id string) (*session, *wire.Answer) {
+func (s *Stdio) find(id string) (*childSession, *wire.Answer) {
 	if id == "" && s.command.Share == ShareAll {
 		return nil, nil
 	}
@@ -107,7 +107,7 @@ func (s *Stdio) open(ctx context.Context, m *wire.Message, key string) (*wire.An
 }
 
 // opened returns the answer that opens the session.
-func (x *session) opened(resp *wire.Answer) *wire.Answer {
+func (x *childSession) opened(resp *wire.Answer) *wire.Answer {
 	resp.Header = http.Header{wire.HeaderSession: {x.id}}
 	return resp
 }
@@ -131,7 +131,7 @@ func (s *Stdio) openOwn(ctx context.Context, m *wire.Message, key string) (*wire
 
 // initializeOwn passes initialize on to the session's new child. A child that turns out to be of the modern
 // era becomes the child of the client with the key.
-func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, key string) (*wire.Answer, error) {
+func (s *Stdio) initializeOwn(ctx context.Context, x *childSession, m *wire.Message, key string) (*wire.Answer, error) {
 	c := x.child
 	said, err := c.exchange(ctx, m, x)
 	switch {
@@ -242,7 +242,7 @@ func (s *Stdio) listen(ctx context.Context, id string) *wire.Answer {
 }
 
 // leave ends a stream. What its reader has not taken is kept for the next one.
-func (s *Stdio) leave(x *session, b *Mailbox) {
+func (s *Stdio) leave(x *childSession, b *Mailbox) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.streams, b)
@@ -254,7 +254,7 @@ func (s *Stdio) leave(x *session, b *Mailbox) {
 // hear handles what the session's child says unasked; it does not block, nor keep text. A question goes to the
 // newest call, which it keeps alive, anything else to the stream; if that is missing, each goes to the other,
 // and if both are, it waits.
-func (x *session) hear(c *child, signs *wire.Signs, text []byte) {
+func (x *childSession) hear(c *child, signs *wire.Signs, text []byte) {
 	kind, said := signs.Message(), copied(signs, text)
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()

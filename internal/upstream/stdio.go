@@ -52,12 +52,12 @@ type Stdio struct {
 	children map[*child]struct{}
 	counted  Processes
 	spools   spool.Room // of their long answers
-	sessions *recent.Map[string, *session]
-	streams  map[*Mailbox]*session // on which a shared child is heard; nil: for a client without a session
+	sessions *recent.Map[string, *childSession]
+	streams  map[*Mailbox]*childSession // on which a shared child is heard; nil: for a client without a session
 
 	// What the sessions that share a child have subscribed to:
-	wanted Subscriptions[*session] // guarded by mu
-	turn   chan struct{}           // holds a token while the child is told of a change, so that changes reach it in order
+	wanted Subscriptions[*childSession] // guarded by mu
+	turn   chan struct{}                // holds a token while the child is told of a change, so that changes reach it in order
 }
 
 // Processes counts the processes of a program.
@@ -106,8 +106,8 @@ func NewStdio(name string, command Command, log *slog.Logger) (*Stdio, error) {
 		name: name, command: command, log: log, mask: redact.New(redact.Secrets).Hiding(secrets),
 		patience: command.Patience.withDefaults(), most: maxChildren, turn: make(chan struct{}, 1),
 		ready: map[string]*child{}, attempts: map[string]*launch{},
-		children: map[*child]struct{}{}, streams: map[*Mailbox]*session{},
-		sessions: recent.New[string, *session](recent.Bounds{Most: maxSessions}),
+		children: map[*child]struct{}{}, streams: map[*Mailbox]*childSession{},
+		sessions: recent.New[string, *childSession](recent.Bounds{Most: maxSessions}),
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	if _, err := command.find(); err != nil {
@@ -322,7 +322,7 @@ func (s *Stdio) offer(c *child, key string) bool {
 
 // spawn starts a child for a session, which may be nil, or the client with that key, as soon as it may be
 // started and there is room for it.
-func (s *Stdio) spawn(ctx context.Context, x *session, key string) (*child, error) {
+func (s *Stdio) spawn(ctx context.Context, x *childSession, key string) (*child, error) {
 	s.mu.Lock()
 	now := time.Now()
 	why, wait := s.starts.refuses(now), s.starts.wait(now)

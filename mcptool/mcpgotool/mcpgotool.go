@@ -91,20 +91,20 @@ func (u *use) call(ctx context.Context, request *mcp.CallToolRequest) *handler.I
 	return &handler.Incoming{
 		Method: wire.MethodToolsCall, Tool: request.Params.Name, Arguments: []byte(arguments), Header: request.Header, RequestID: requestID,
 		Continues: again.RequestState != "" || again.InputResponses != nil, ResultOnly: true,
-		List: func(context.Context) ([]*toolcall.Tool, error) { return u.list(ctx) },
+		List: func(context.Context) ([]*toolcall.Entry, error) { return u.list(ctx) },
 	}
 }
 
 // list returns the tools of the server and those of the session.
-func (u *use) list(ctx context.Context) ([]*toolcall.Tool, error) {
-	var tools []*toolcall.Tool
+func (u *use) list(ctx context.Context) ([]*toolcall.Entry, error) {
+	var tools []*toolcall.Entry
 	own := map[string]server.ServerTool{}
 	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithTools); ok {
 		own = session.GetSessionTools()
 	}
 	add := func(t *mcp.Tool) error {
 		schema, err := inputSchema(t)
-		tools = append(tools, &toolcall.Tool{
+		tools = append(tools, &toolcall.Entry{
 			Name: t.Name, Source: string(schema),
 			InputSchema:  func() ([]byte, error) { return schema, nil },
 			OutputSchema: t.RawOutputSchema != nil || t.OutputSchema.Type != "",

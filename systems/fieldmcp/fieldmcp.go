@@ -63,8 +63,8 @@ func Quotas(minute, month int64) []mcptool.Policy {
 type System struct {
 	server   *mcp.Server
 	handler  http.Handler
-	provider *StandIn          // nil: external
-	backend  *loopback.Backend // serves provider
+	provider *StandIn       // nil: external
+	backend  *loopback.Host // serves provider
 	deere    *deere
 	auth     *authenticator
 	self     string // the caller on stdio

@@ -66,7 +66,7 @@ type Options struct {
 type System struct {
 	server  *mcp.Server
 	handler http.Handler
-	backend *loopback.Backend
+	backend *loopback.Host
 	api     *apiClient
 	key     string
 }

@@ -29,7 +29,7 @@ const (
 type regions struct {
 	users    directory
 	proxies  map[string]http.Handler // by region
-	backends []*loopback.Backend
+	backends []*loopback.Host
 	client   *http.Transport
 	logger   *slog.Logger
 }

@@ -24,12 +24,12 @@ type Path struct {
 	Computed *Computed    // of the last record on the path
 	IsText   bool         // the member is a text
 
-	steps []step
+	steps []segment
 	zero  bool // the path ends in a value even if that is zero
 }
 
-// A step goes from a value to one inside it.
-type step struct {
+// A segment goes from a value to one inside it.
+type segment struct {
 	field int    // of a struct
 	index int    // of a slice, -1: none
 	key   string // of a map
@@ -64,8 +64,8 @@ func CompilePath(src string, on reflect.Type) (*Path, error) {
 	}
 }
 
-func descend(on reflect.Type, name string) (reflect.Type, step, bool) {
-	st := step{index: -1, field: -1}
+func descend(on reflect.Type, name string) (reflect.Type, segment, bool) {
+	st := segment{index: -1, field: -1}
 	switch on.Kind() {
 	case reflect.Struct:
 		f, ok := contractform.FieldNamed(on, name)
@@ -164,7 +164,7 @@ func (p *Path) place(base, value reflect.Value) {
 
 // Put stores a value under a name in the map to which p leads from base.
 func (p *Path) Put(base reflect.Value, name string, value json.Value) {
-	within := Path{steps: append(slices.Clone(p.steps), step{field: -1, index: -1, key: name})}
+	within := Path{steps: append(slices.Clone(p.steps), segment{field: -1, index: -1, key: name})}
 	within.place(base, reflect.ValueOf(stdjson.RawMessage(value)))
 }
 
@@ -189,7 +189,7 @@ func (p *Path) setString(base reflect.Value, text string) {
 }
 
 // walk follows steps, none of which goes through a map, and creates missing ones.
-func walk(v reflect.Value, steps []step) reflect.Value {
+func walk(v reflect.Value, steps []segment) reflect.Value {
 	for _, st := range steps {
 		if st.field >= 0 {
 			v = v.Field(st.field)

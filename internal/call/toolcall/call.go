@@ -40,7 +40,7 @@ type Call struct {
 	Trusted bool
 	// Reads reports whether a tool only reads, where t is its entry in the list; it is used if records are
 	// not trusted.
-	Reads func(name string, t *Tool) bool
+	Reads func(name string, t *Entry) bool
 
 	// Verify is the call that settles whether this one took effect, and Kept the contract that names one if
 	// neither Verify nor Contract does. Both may be nil.

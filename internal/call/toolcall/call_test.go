@@ -32,7 +32,7 @@ func TestEffect(t *testing.T) {
 	writes := toolcall.Call{Ran: true, Nature: retry.Writes}
 	assumed := toolcall.Call{Ran: true, Nature: retry.Writes, Assumed: true}
 	saysReads := assumed
-	saysReads.Tool = &toolcall.Tool{ReadOnly: true}
+	saysReads.Tool = &toolcall.Entry{ReadOnly: true}
 	doubt := toolcall.Call{Ran: true, Nature: retry.Writes, Doubt: true}
 	trusted := toolcall.Call{Ran: true, Nature: retry.Writes, Trusted: true}
 	wrote := toolcall.Call{Ran: true, Nature: retry.Writes, Trusted: true, Wrote: true}
@@ -75,13 +75,13 @@ func TestEffect(t *testing.T) {
 func relayed() *toolcall.Call {
 	call := own()
 	call.Relays, call.Trusted, call.Verify = true, false, nil
-	call.Reads = func(name string, _ *toolcall.Tool) bool { return name == "order_get" }
+	call.Reads = func(name string, _ *toolcall.Entry) bool { return name == "order_get" }
 	return call
 }
 
 func own() *toolcall.Call {
 	masker := redact.New(redact.Secrets).Hiding(func() []string { return []string{"hunter22"} })
-	list := &toolcall.List{Tools: map[string]*toolcall.Tool{"order_create": {}, "order_get": {}, "order_list": {}}}
+	list := &toolcall.List{Tools: map[string]*toolcall.Entry{"order_create": {}, "order_get": {}, "order_list": {}}}
 	return &toolcall.Call{
 		Listed: list.In("order_create"), ID: "ours", Method: "tools/call", Name: "order_create",
 		Arguments: json.Value(`{"reference":"A-17","note":"hunter22"}`), Contract: contract.MustBuiltin(contract.Default),
@@ -179,7 +179,7 @@ func TestSettleMasks(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	call := own()
-	call.Tool = &toolcall.Tool{OutputSchema: true}
+	call.Tool = &toolcall.Entry{OutputSchema: true}
 	got := call.Describe(contract.AtTool)
 	if got.Tool != "order_create" || got.At != contract.AtTool || !got.OutputSchema || got.FormatArgument {
 		t.Errorf("%+v", got)

@@ -40,5 +40,5 @@
 //   - What a call wrote before it failed is known in mcptool only, which sees each request of a handler to
 //     its backend. See [Call.Wrote].
 //   - Numbers. An author's handler takes int64 and float64. What another program takes is
-//     unknown. See [Tool.Native].
+//     unknown. See [Entry.Native].
 package toolcall

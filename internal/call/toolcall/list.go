@@ -7,12 +7,12 @@ import (
 
 // A List is what a server offers. It is immutable once it is used.
 type List struct {
-	Tools map[string]*Tool
+	Tools map[string]*Entry
 	Names []string
 }
 
 // Add adds a tool. The last one of a name counts.
-func (l *List) Add(t *Tool) {
+func (l *List) Add(t *Entry) {
 	if l.Tools[t.Name] == nil {
 		l.Names = append(l.Names, t.Name)
 	}
@@ -30,8 +30,8 @@ func Unknown(name string, names []string) *recourse.Error {
 
 // Listed is the entry of the called tool in the server's list.
 type Listed struct {
-	List *List // nil: unavailable
-	Tool *Tool // nil: not in the list
+	List *List  // nil: unavailable
+	Tool *Entry // nil: not in the list
 }
 
 // In returns the entry for the tool of that name; a nil list is one that is unavailable.
@@ -58,7 +58,7 @@ func (l *Listed) Find(name string, anew func() *List) *recourse.Error {
 }
 
 // Check returns what refuse finds wrong with a call of the tool, according to the current list.
-func (l *Listed) Check(refuse func(t *Tool) *recourse.Error, anew func() *List) *recourse.Error {
+func (l *Listed) Check(refuse func(t *Entry) *recourse.Error, anew func() *List) *recourse.Error {
 	if l.Tool == nil {
 		return nil
 	}

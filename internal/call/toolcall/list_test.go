@@ -9,15 +9,15 @@ import (
 )
 
 // tool returns a tool with a parameter n of that type.
-func tool(name, kind string) *toolcall.Tool {
-	return &toolcall.Tool{
-		Name: name, Flawed: func(*toolcall.Tool, error) {},
+func tool(name, kind string) *toolcall.Entry {
+	return &toolcall.Entry{
+		Name: name, Flawed: func(*toolcall.Entry, error) {},
 		InputSchema: func() ([]byte, error) { return []byte(`{"properties":{"n":{"type":"` + kind + `"}}}`), nil },
 	}
 }
 
-func list(tools ...*toolcall.Tool) *toolcall.List {
-	l := &toolcall.List{Tools: map[string]*toolcall.Tool{}}
+func list(tools ...*toolcall.Entry) *toolcall.List {
+	l := &toolcall.List{Tools: map[string]*toolcall.Entry{}}
 	for _, t := range tools {
 		l.Add(t)
 	}
@@ -54,7 +54,7 @@ func TestRefusalNeedsAFreshList(t *testing.T) {
 			listed := test.before.In(test.call)
 			e := listed.Find(test.call, anew)
 			if e == nil {
-				e = listed.Check(func(tool *toolcall.Tool) *recourse.Error {
+				e = listed.Check(func(tool *toolcall.Entry) *recourse.Error {
 					return tool.Refuse(t.Context(), json.Value(test.arguments))
 				}, anew)
 			}

@@ -12,7 +12,7 @@ type Claims struct {
 	// Reads says that the contract declares the tool to be read-only.
 	Reads bool
 	// Annotated has the tool's annotations; nil if nobody trusts them, or knows any.
-	Annotated *Tool
+	Annotated *Entry
 }
 
 // Assumed reports whether nobody says what the tool does, so that it is only assumed to write. That a tool's annotations deny that it

@@ -12,8 +12,8 @@ import (
 func TestNature(t *testing.T) {
 	t.Parallel()
 	yes, no := new(true), new(false)
-	reading, repeatable := &toolcall.Tool{ReadOnly: true}, &toolcall.Tool{Idempotent: true}
-	both := &toolcall.Tool{ReadOnly: true, Idempotent: true}
+	reading, repeatable := &toolcall.Entry{ReadOnly: true}, &toolcall.Entry{Idempotent: true}
+	both := &toolcall.Entry{ReadOnly: true, Idempotent: true}
 	for name, test := range map[string]struct {
 		said toolcall.Claims
 		want retry.Nature
@@ -23,7 +23,7 @@ func TestNature(t *testing.T) {
 		"the annotations: reads":          {toolcall.Claims{Annotated: reading}, retry.Reads},
 		"the annotations: idempotent":     {toolcall.Claims{Annotated: repeatable}, retry.Idempotent},
 		"the annotations: both":           {toolcall.Claims{Annotated: both}, retry.Reads},
-		"the annotations: neither":        {toolcall.Claims{Annotated: &toolcall.Tool{}}, retry.Writes},
+		"the annotations: neither":        {toolcall.Claims{Annotated: &toolcall.Entry{}}, retry.Writes},
 		"the contract: reads":             {toolcall.Claims{Reads: true}, retry.Reads},
 		"the contract before annotations": {toolcall.Claims{Reads: true, Annotated: repeatable}, retry.Reads},
 

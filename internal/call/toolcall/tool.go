@@ -14,9 +14,9 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
-// A Tool is a tool's entry in a list. Its inputSchema is compiled when it is first needed. The exported
+// An Entry is a tool's entry in a list. Its inputSchema is compiled when it is first needed. The exported
 // fields are set before it is used, and then left alone; it is safe for concurrent use.
-type Tool struct {
+type Entry struct {
 	Name         string
 	OutputSchema bool // the tool declares one
 	ReadOnly     bool // by its annotations, like Idempotent
@@ -32,7 +32,7 @@ type Tool struct {
 	// Native says that the tool takes numbers as int64 and float64, so that others do not fit.
 	Native bool
 	// Flawed is called in each check that leaves out a part of the inputSchema, with the reason.
-	Flawed func(t *Tool, err error)
+	Flawed func(t *Entry, err error)
 
 	ready  sync.Once
 	raw    json.Value
@@ -42,7 +42,7 @@ type Tool struct {
 }
 
 // make prepares the inputSchema, once.
-func (t *Tool) make() {
+func (t *Entry) make() {
 	t.ready.Do(func() {
 		if t.raw, t.flaw = t.InputSchema(); t.flaw != nil {
 			return
@@ -57,13 +57,13 @@ func (t *Tool) make() {
 }
 
 // ParamHeaders returns the arguments that clients repeat in headers.
-func (t *Tool) ParamHeaders() []wire.ParamHeader {
+func (t *Entry) ParamHeaders() []wire.ParamHeader {
 	t.make()
 	return t.params
 }
 
 // Takes reports whether the tool has a parameter of that name.
-func (t *Tool) Takes(parameter string) bool {
+func (t *Entry) Takes(parameter string) bool {
 	if parameter == "" {
 		return false
 	}
@@ -72,14 +72,14 @@ func (t *Tool) Takes(parameter string) bool {
 }
 
 // takesNothing reports whether the tool declares that it has no parameters.
-func (t *Tool) takesNothing() bool {
+func (t *Entry) takesNothing() bool {
 	t.make()
 	return string(json.Compact(json.Lookup(t.raw, "/properties"))) == "{}"
 }
 
 // Refuse returns what is wrong with the arguments of a call, as far as that can be determined: every
 // violation at once, or nil.
-func (t *Tool) Refuse(ctx context.Context, arguments json.Value) *recourse.Error {
+func (t *Entry) Refuse(ctx context.Context, arguments json.Value) *recourse.Error {
 	t.make()
 	if t.schema == nil {
 		t.Flawed(t, fmt.Errorf("%w; arguments are not checked", t.flaw))
@@ -111,7 +111,7 @@ func begin(s string) string {
 }
 
 // Secrets returns the values in the arguments of a call that the tool's inputSchema marks as secret.
-func (t *Tool) Secrets(ctx context.Context, arguments json.Value) []string {
+func (t *Entry) Secrets(ctx context.Context, arguments json.Value) []string {
 	raw, err := t.InputSchema()
 	if err != nil || !bytes.Contains(raw, []byte("writeOnly")) && !bytes.Contains(raw, []byte(`"password"`)) {
 		return nil

@@ -35,8 +35,8 @@ func TestFlaws(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			told := ""
-			tool := &toolcall.Tool{
-				Name: "say", Flawed: func(_ *toolcall.Tool, err error) { told = err.Error() },
+			tool := &toolcall.Entry{
+				Name: "say", Flawed: func(_ *toolcall.Entry, err error) { told = err.Error() },
 				InputSchema: func() ([]byte, error) { return []byte(test.schema), test.err },
 			}
 			if e := tool.Refuse(t.Context(), json.Value(`{"n":"x"}`)); e != nil {

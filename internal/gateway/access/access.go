@@ -29,7 +29,7 @@ import (
 
 // An Access decides who may call an endpoint. A nil one lets everybody in. It is immutable.
 type Access struct {
-	said said
+	said settings
 	who  authn.Authenticator
 
 	bearer  bool     // Authorization may hold a credential
@@ -38,8 +38,8 @@ type Access struct {
 	scopes  []string // required of every token
 }
 
-// said is the part of a configuration that an access depends on.
-type said struct {
+// settings is the part of a configuration that an access depends on.
+type settings struct {
 	entries []config.Access
 	names   []string
 	proxies []string
@@ -55,7 +55,7 @@ func New(
 	if len(names) == 0 {
 		return nil, nil
 	}
-	a := &Access{said: said{names: names, proxies: cfg.TrustedProxies}}
+	a := &Access{said: settings{names: names, proxies: cfg.TrustedProxies}}
 	if users != nil {
 		a.said.claim = users.Claim
 	}

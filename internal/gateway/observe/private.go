@@ -14,7 +14,7 @@ import (
 type Private struct {
 	Contract  *contract.Contract // of the endpoint; nil: the request was for none
 	Entry     func() []string    // returns the secrets of the server's entry
-	Tool      *toolcall.Tool
+	Tool      *toolcall.Entry
 	Arguments []byte
 }
 

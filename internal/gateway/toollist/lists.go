@@ -96,7 +96,7 @@ type Lists struct {
 
 // A sharedTool is in all lists that describe it in the same way, so that nothing is prepared twice.
 type sharedTool struct {
-	*toolcall.Tool
+	*toolcall.Entry
 
 	size int // the bytes that it counts for
 	uses int // how many lists contain it
@@ -178,12 +178,12 @@ func (t *Lists) put(slot *listSlot, l *List) {
 	for name, tool := range l.Tools {
 		known := t.tools[tool.Source]
 		if known == nil {
-			known = &sharedTool{Tool: tool, size: sizeOf(tool)}
+			known = &sharedTool{Entry: tool, size: sizeOf(tool)}
 			t.tools[tool.Source] = known
 			t.bytes += known.size
 		}
 		known.uses++
-		l.Tools[name] = known.Tool
+		l.Tools[name] = known.Entry
 	}
 	t.drop(slot.list)
 	slot.list = l

@@ -25,11 +25,11 @@ type draft struct {
 	ttl    time.Duration
 	left   int // bytes
 	budget *args.Budget
-	flawed func(*toolcall.Tool, error)
+	flawed func(*toolcall.Entry, error)
 }
 
 func (t *Lists) draft() *draft {
-	l := &List{List: toolcall.List{Tools: map[string]*toolcall.Tool{}}, fetched: time.Now()}
+	l := &List{List: toolcall.List{Tools: map[string]*toolcall.Entry{}}, fetched: time.Now()}
 	return &draft{List: l, ttl: maxAge, left: maxListBytes, budget: args.NewBudget(), flawed: t.note}
 }
 
@@ -85,7 +85,7 @@ func (t *Lists) read(ctx context.Context, call Requester) (*List, error) {
 		}
 	}
 	if d.Partial {
-		d.flawed(&toolcall.Tool{}, fmt.Errorf("tools/list has more than %d tools, %d bytes or %d pages; the rest is not checked",
+		d.flawed(&toolcall.Entry{}, fmt.Errorf("tools/list has more than %d tools, %d bytes or %d pages; the rest is not checked",
 			maxTools, maxListBytes, maxPages))
 	}
 	return d.whole(call.Asker()), nil
@@ -105,7 +105,7 @@ func ttlOf(result json.Value) time.Duration {
 const maxToolName = 1 << 10
 
 // ReadTool reads a tool in a list, or returns nil if it has no name.
-func ReadTool(raw json.Value) *toolcall.Tool {
+func ReadTool(raw json.Value) *toolcall.Entry {
 	var tool struct {
 		Name         string     `json:"name"`
 		InputSchema  json.Value `json:"inputSchema"`
@@ -120,14 +120,14 @@ func ReadTool(raw json.Value) *toolcall.Tool {
 		return nil
 	}
 	input := tool.InputSchema // a copy
-	return &toolcall.Tool{
+	return &toolcall.Entry{
 		Name: tool.Name, OutputSchema: tool.OutputSchema.Kind() == '{',
 		ReadOnly: tool.Annotations.ReadOnly, Idempotent: tool.Annotations.Idempotent,
 		Source: sha256.Sum256(raw), InputSchema: func() ([]byte, error) { return input, nil },
 	}
 }
 
-func sizeOf(t *toolcall.Tool) int {
+func sizeOf(t *toolcall.Entry) int {
 	const overhead = 512 // roughly what it takes besides its schema
 	raw, _ := t.InputSchema()
 	return len(raw) + overhead
@@ -140,7 +140,7 @@ const (
 )
 
 // note logs why a tool's arguments are not checked in full: once, until the reason changes.
-func (t *Lists) note(tool *toolcall.Tool, err error) {
+func (t *Lists) note(tool *toolcall.Entry, err error) {
 	reason := err.Error()
 	reason = reason[:min(len(reason), maxReason)]
 	t.mu.Lock()

@@ -43,7 +43,7 @@ func (c *Console) live(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	s := &stream{c: c, w: w, query: q, seen: seenBefore(r)}
+	s := &feed{c: c, w: w, query: q, seen: seenBefore(r)}
 	s.run(r)
 }
 
@@ -57,8 +57,8 @@ func seenBefore(r *http.Request) int64 {
 	return seen
 }
 
-// A stream updates one page.
-type stream struct {
+// A feed updates one page.
+type feed struct {
 	c     *Console
 	w     http.ResponseWriter
 	query *query
@@ -70,7 +70,7 @@ type stream struct {
 	lost bool // the page says that the store cannot be read
 }
 
-func (s *stream) run(r *http.Request) {
+func (s *feed) run(r *http.Request) {
 	ctx := r.Context()
 	if s.send("", templ.NopComponent) != nil { // tells the browser that the stream has begun
 		return
@@ -84,7 +84,7 @@ func (s *stream) run(r *http.Request) {
 }
 
 // look sends the list if there is something new in the journal. Its error is that of the browser's connection.
-func (s *stream) look(ctx context.Context, r *http.Request) error {
+func (s *feed) look(ctx context.Context, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(ctx, pageTime)
 	defer cancel()
 	last, err := s.c.last(ctx)
@@ -126,7 +126,7 @@ func (c *Console) last(ctx context.Context) (int64, error) {
 }
 
 // send sends an event with the page's content; an empty one is a comment, which keeps the connection alive.
-func (s *stream) send(id string, what templ.Component) error {
+func (s *feed) send(id string, what templ.Component) error {
 	var page bytes.Buffer
 	if err := what.Render(context.Background(), &page); err != nil {
 		return err

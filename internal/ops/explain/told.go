@@ -36,7 +36,7 @@ func (of ToolFacts) call(c *contract.Contract) *toolcall.Call {
 		ID: requestID, Method: wire.MethodToolsCall, Name: of.Name, Arguments: of.Arguments, Contract: c,
 		Masker:  func() *redact.Masker { return masker },
 		Assumed: of.Nature == nil, Ran: true, Relays: true, Title: serverTitle, InSession: true, Trusted: of.Trusted,
-		Reads: func(string, *toolcall.Tool) bool { return false },
+		Reads: func(string, *toolcall.Entry) bool { return false },
 	}
 	if of.Nature != nil {
 		call.Nature = *of.Nature

@@ -135,8 +135,8 @@ func (p *peeked) Next() (part *Part, err error) {
 	return part, err
 }
 
-// message is an answer of one message.
-type message struct {
+// answered is an answer of one message.
+type answered struct {
 	Answer
 
 	part  Part
@@ -145,7 +145,7 @@ type message struct {
 }
 
 // Next implements [Parts].
-func (m *message) Next() (*Part, error) {
+func (m *answered) Next() (*Part, error) {
 	if m.read {
 		return nil, io.EOF
 	}
@@ -156,7 +156,7 @@ func (m *message) Next() (*Part, error) {
 // RespondMessage returns an answer with status 200 that is one message, as scanned: with signs, which belong to it
 // from then on, or nil if nothing has scanned it.
 func RespondMessage(text []byte, signs *Signs) *Answer {
-	m := &message{Answer: Answer{Status: http.StatusOK, Length: int64(len(text))}, part: Whole(text)}
+	m := &answered{Answer: Answer{Status: http.StatusOK, Length: int64(len(text))}, part: Whole(text)}
 	if signs != nil {
 		m.signs, m.part.Signs = *signs, &m.signs
 	}

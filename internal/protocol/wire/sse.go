@@ -61,7 +61,7 @@ type EventReader struct {
 	line   linePhase
 	skipLF bool // the last line ended in CR: a following LF belongs to it
 	fields bool // the current event has a field
-	field  field
+	field  sseField
 	name   []byte // of the field whose name is being read
 	value  []byte // of the field, other than data, whose value is being read
 	joined bool   // the piece's data is not one range of buf, but copied to data
@@ -85,10 +85,10 @@ const (
 	lineSkip // a comment, or an unknown field
 )
 
-type field uint8
+type sseField uint8
 
 const (
-	fieldOther field = iota
+	fieldOther sseField = iota
 	fieldData
 	fieldID
 	fieldEvent

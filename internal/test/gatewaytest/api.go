@@ -62,8 +62,8 @@ components:
     key: {type: apiKey, name: X-Api-Key, in: header}
 `
 
-// A Provider is an API over HTTP in memory, which records its requests.
-type Provider struct {
+// An API answers over HTTP in memory, and records its requests.
+type API struct {
 	URL  string
 	Sent []*http.Request // so far; to be read when none is under way
 
@@ -73,15 +73,15 @@ type Provider struct {
 }
 
 // StartProvider serves an API that answers by calling answer.
-func StartProvider(tb testing.TB, answer func(w http.ResponseWriter, r *http.Request)) *Provider {
+func StartProvider(tb testing.TB, answer func(w http.ResponseWriter, r *http.Request)) *API {
 	tb.Helper()
-	p := &Provider{answer: answer}
+	p := &API{answer: answer}
 	p.URL = testkit.ServeInMemory(tb, p)
 	return p
 }
 
 // ServeHTTP records a request and answers it.
-func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body) // what arrived counts
 	p.mu.Lock()
 	p.Sent, p.bodies = append(p.Sent, r), append(p.bodies, string(body))
@@ -90,7 +90,7 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Requests returns the requests received so far, one per line.
-func (p *Provider) Requests() (lines []string) {
+func (p *API) Requests() (lines []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, r := range p.Sent {
@@ -100,7 +100,7 @@ func (p *Provider) Requests() (lines []string) {
 }
 
 // StartAPI starts a gateway in front of an API, as the server farm. keys are lines of the API's entry.
-func StartAPI(tb testing.TB, p *Provider, description string, keys ...string) *Front {
+func StartAPI(tb testing.TB, p *API, description string, keys ...string) *Front {
 	tb.Helper()
 	file := filepath.Join(tb.TempDir(), "api.yaml")
 	if err := os.WriteFile(file, []byte(description), 0o600); err != nil {

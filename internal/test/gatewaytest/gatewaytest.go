@@ -195,7 +195,7 @@ func (f *Front) As(tb testing.TB, era testkit.Era, header ...string) *testkit.Cl
 }
 
 // Await waits until cond accepts the lines of the log about failures.
-func (f *Front) Await(tb testing.TB, cond func(lines []Line) bool) {
+func (f *Front) Await(tb testing.TB, cond func(lines []LogLine) bool) {
 	tb.Helper()
 	if !f.Log.Until(func(string) bool { return cond(f.Log.Failures(tb)) }) {
 		tb.Fatalf("got log %s", f.Log)

@@ -15,8 +15,8 @@ import (
 // A Log is the log of a gateway, in JSON.
 type Log struct{ testkit.Buffer }
 
-// A Line is a line of the log.
-type Line struct {
+// A LogLine is a line of the log.
+type LogLine struct {
 	Level     string `json:"level"`
 	Msg       string `json:"msg"`
 	RequestID string `json:"request_id"`
@@ -39,11 +39,11 @@ type Line struct {
 }
 
 // Lines returns the lines of the log.
-func (l *Log) Lines(tb testing.TB) []Line {
+func (l *Log) Lines(tb testing.TB) []LogLine {
 	tb.Helper()
-	var lines []Line
+	var lines []LogLine
 	for text := range strings.Lines(l.String()) {
-		var line Line
+		var line LogLine
 		if err := json.Unmarshal([]byte(text), &line); err != nil {
 			tb.Fatalf("log line %q: %v", text, err)
 		}
@@ -53,9 +53,9 @@ func (l *Log) Lines(tb testing.TB) []Line {
 }
 
 // Failures returns the lines about failures.
-func (l *Log) Failures(tb testing.TB) []Line {
+func (l *Log) Failures(tb testing.TB) []LogLine {
 	tb.Helper()
-	var failures []Line
+	var failures []LogLine
 	for _, line := range l.Lines(tb) {
 		if line.Msg == "failure" || line.Msg == "observed" {
 			failures = append(failures, line)

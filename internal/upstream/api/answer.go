@@ -40,7 +40,7 @@ func (r *RefusedError) Error() string {
 	return fmt.Sprintf("HTTP %d: %s", r.Status, r.Body[:min(most, len(r.Body))])
 }
 
-func (c *Connection) read(ctx context.Context, t *openapi.Offer, resp *http.Response) ([]byte, error) {
+func (c *Adapter) read(ctx context.Context, t *openapi.Offer, resp *http.Response) ([]byte, error) {
 	if resp.StatusCode >= http.StatusBadRequest {
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal+1)) // if reading fails, the status still counts
 		return nil, c.refused(resp, body)
@@ -87,7 +87,7 @@ func (c *Connection) read(ctx context.Context, t *openapi.Offer, resp *http.Resp
 }
 
 // refused returns the failure for a request that the provider has refused.
-func (c *Connection) refused(resp *http.Response, body []byte) *recourse.Error {
+func (c *Adapter) refused(resp *http.Response, body []byte) *recourse.Error {
 	again := http.Response{StatusCode: resp.StatusCode, Header: resp.Header, Body: io.NopCloser(bytes.NewReader(body))}
 	e := recourse.FromHTTP(c.Name(), &again)
 	if e.Upstream.RequestID == "" {
@@ -104,7 +104,7 @@ func (c *Connection) refused(resp *http.Response, body []byte) *recourse.Error {
 }
 
 // empty says what an answer without a body means.
-func (*Connection) empty(t *openapi.Offer, resp *http.Response) string {
+func (*Adapter) empty(t *openapi.Offer, resp *http.Response) string {
 	switch {
 	case t.Method == http.MethodHead:
 		return fmt.Sprintf("It is there (HTTP %d). Content-Type: %s; Content-Length: %d.",

@@ -35,8 +35,8 @@ type Format struct {
 	Values   []string
 }
 
-// A Connection presents an API as a server. It is safe for concurrent use.
-type Connection struct {
+// An Adapter presents an API as a server. It is safe for concurrent use.
+type Adapter struct {
 	Options
 
 	tools     map[string]*openapi.Offer
@@ -45,17 +45,17 @@ type Connection struct {
 	transport *http.Transport
 }
 
-var _ upstream.Connection = (*Connection)(nil)
+var _ upstream.Connection = (*Adapter)(nil)
 
 // maxPage is the approximate maximum size of a page of tools/list, in bytes.
 const maxPage = 1 << 20
 
 // New returns the server for an API.
-func New(o Options) (*Connection, error) {
+func New(o Options) (*Adapter, error) {
 	if _, err := url.Parse(o.API.Base); err != nil {
 		return nil, fmt.Errorf("base URL of %s: %w", o.Name, err)
 	}
-	c := &Connection{
+	c := &Adapter{
 		Options: o, tools: make(map[string]*openapi.Offer, len(o.API.Tools)),
 		hello: hello(o.API), transport: upstream.NewTransport(o.Dial),
 	}
@@ -91,16 +91,16 @@ func (f *Format) of(t *openapi.Offer) *openapi.Offer {
 }
 
 // Name returns the provider's display name.
-func (c *Connection) Name() string { return c.Options.Name }
+func (c *Adapter) Name() string { return c.Options.Name }
 
 // Era returns the modern one.
-func (*Connection) Era() wire.Era { return wire.Modern }
+func (*Adapter) Era() wire.Era { return wire.Modern }
 
 // Close ends the connections that are idle.
-func (c *Connection) Close() { c.transport.CloseIdleConnections() }
+func (c *Adapter) Close() { c.transport.CloseIdleConnections() }
 
 // Do implements [upstream.Connection]. Its error may also be of origin provider: its answer to the request.
-func (c *Connection) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
+func (c *Adapter) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	if !r.IsPost() {
 		return wire.RespondRefusal(http.StatusMethodNotAllowed, "the modern era has no "+r.Method, http.MethodPost), nil
 	}
@@ -136,7 +136,7 @@ func (c *Connection) Do(ctx context.Context, r *upstream.Request) (*wire.Answer,
 	}
 }
 
-func (c *Connection) list(m *wire.Message) *wire.Answer {
+func (c *Adapter) list(m *wire.Message) *wire.Answer {
 	page := 0
 	if cursor := json.Lookup(m.Params, "/cursor"); cursor != nil {
 		var err error

@@ -1,6 +1,6 @@
 // Package api presents an HTTP API as an MCP server of the modern era.
 //
-// [Connection.Do] answers server/discover and tools/list from what [openapi.Compile] has made of the API's
+// [Adapter.Do] answers server/discover and tools/list from what [openapi.Compile] has made of the API's
 // description, and turns tools/call into a request to the provider:
 //
 //	tools/call

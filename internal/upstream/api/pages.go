@@ -35,7 +35,7 @@ var cursorParams = []string{
 }
 
 // more says how to get the next page, if the answer names one. No page is fetched unasked.
-func (c *Connection) more(t *openapi.Offer, header http.Header, body json.Value) string {
+func (c *Adapter) more(t *openapi.Offer, header http.Header, body json.Value) string {
 	for _, link := range header.Values("Link") {
 		if found := nextLink.FindStringSubmatch(link[:min(len(link), maxLink)]); found != nil {
 			return c.nextByURL(t, found[1])
@@ -79,7 +79,7 @@ func hasMore(body json.Value) string {
 }
 
 // nextByURL returns the arguments that lead to the page at a URL, without those set by the entry.
-func (c *Connection) nextByURL(t *openapi.Offer, link string) string {
+func (c *Adapter) nextByURL(t *openapi.Offer, link string) string {
 	u, err := url.Parse(link)
 	if err != nil {
 		return "There are more results."

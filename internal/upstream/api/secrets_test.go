@@ -25,7 +25,7 @@ func TestAPIQuerySecret(t *testing.T) {
 	if strings.Contains(string(a.Body), secret) {
 		t.Errorf("the client got %s", a.Body)
 	}
-	f.Await(t, func(lines []gatewaytest.Line) bool { return len(lines) == 1 })
+	f.Await(t, func(lines []gatewaytest.LogLine) bool { return len(lines) == 1 })
 	if strings.Contains(f.Log.String(), secret) {
 		t.Errorf("the secret is in the log: %s", f.Log)
 	}

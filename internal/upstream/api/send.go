@@ -33,7 +33,7 @@ const (
 var tracing = []string{"Traceparent", "Tracestate", "Baggage", wire.HeaderRequestID}
 
 // call sends the request for a tool call, and returns the result.
-func (c *Connection) call(ctx context.Context, r *upstream.Request, t *openapi.Offer, arguments []byte) ([]byte, error) {
+func (c *Adapter) call(ctx context.Context, r *upstream.Request, t *openapi.Offer, arguments []byte) ([]byte, error) {
 	request, err := t.Request(arguments)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (c *Connection) call(ctx context.Context, r *upstream.Request, t *openapi.O
 }
 
 // header returns the headers of a request. Those in the entry take precedence.
-func (c *Connection) header(r *upstream.Request, t *openapi.Offer, own http.Header, user string) http.Header {
+func (c *Adapter) header(r *upstream.Request, t *openapi.Offer, own http.Header, user string) http.Header {
 	header := own
 	for _, name := range slices.Concat(tracing, c.Forward) {
 		if values := r.Header[name]; len(values) > 0 {
@@ -81,7 +81,7 @@ func (c *Connection) header(r *upstream.Request, t *openapi.Offer, own http.Head
 }
 
 // query returns the entry's query parameters for a user.
-func (c *Connection) query(user string) map[string]string {
+func (c *Adapter) query(user string) map[string]string {
 	if c.User.Place == "" {
 		return c.Query
 	}
@@ -103,7 +103,7 @@ func addQuery(u *url.URL, query map[string]string) {
 
 // follow sends a request, and again if the provider redirects it on the same host. A request that writes is sent once:
 // only 303 says that it has been carried out, and where its answer is. query are the entry's parameters in it.
-func (c *Connection) follow(
+func (c *Adapter) follow(
 	ctx context.Context, t *openapi.Offer, r *http.Request, body []byte, query map[string]string,
 ) (*http.Response, error) {
 	written := false
@@ -189,7 +189,7 @@ func redirected(r *http.Request, resp *http.Response) (*http.Request, error) {
 	return &http.Request{Method: method, URL: to, Header: header}, nil
 }
 
-func (c *Connection) send(ctx context.Context, r *http.Request, body []byte) (*http.Response, error) {
+func (c *Adapter) send(ctx context.Context, r *http.Request, body []byte) (*http.Response, error) {
 	var connected atomic.Bool
 	r = r.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
@@ -213,7 +213,7 @@ func (c *Connection) send(ctx context.Context, r *http.Request, body []byte) (*h
 }
 
 // badResponse is the failure for an answer that does not fit the request.
-func (c *Connection) badResponse(resp *http.Response, why error) *recourse.Error {
+func (c *Adapter) badResponse(resp *http.Response, why error) *recourse.Error {
 	return recourse.BadResponse(c.Name()).WithOrigin(recourse.OriginProvider).
 		WithMessage("%s sent an answer that cannot be used: %s.", c.Name(), why).
 		WithUpstream(recourse.Upstream{Status: resp.StatusCode, RequestID: requestID(resp.Header)}).

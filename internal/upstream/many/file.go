@@ -35,11 +35,11 @@ type file struct {
 }
 
 type content struct {
-	Version int     `json:"v"`
-	Lists   []entry `json:"lists"`
+	Version int         `json:"v"`
+	Lists   []savedList `json:"lists"`
 }
 
-type entry struct {
+type savedList struct {
 	Server string `json:"server"`
 	Place  string `json:"place"`
 	Method string `json:"method"`
@@ -89,13 +89,13 @@ func (f *file) read() map[listKey]*list {
 func (f *file) put(at listKey, l *list) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	lists := make([]entry, 0, len(f.said.Lists)+1)
+	lists := make([]savedList, 0, len(f.said.Lists)+1)
 	for _, e := range f.said.Lists {
 		if e.Server != at.server || e.Method != at.method { // otherwise it is this list, or one of another place
 			lists = append(lists, e)
 		}
 	}
-	lists = append(lists, entry{at.server, at.place, at.method, l})
+	lists = append(lists, savedList{at.server, at.place, at.method, l})
 	f.said.Lists = lists
 	if f.timer == nil && !f.closed {
 		f.timer = time.AfterFunc(writeAfter, f.write)

@@ -146,10 +146,10 @@ func (b *builder) mapping(values []*ast.MappingValueNode, start Pos, flow bool) 
 			continue
 		}
 		if old, merged := index[key]; merged { // the mapping's own key wins
-			m.entries[old] = pair{key, at, v}
+			m.entries[old] = keyValue{key, at, v}
 		} else {
 			index[key] = len(m.entries)
-			m.entries = append(m.entries, pair{key, at, v})
+			m.entries = append(m.entries, keyValue{key, at, v})
 		}
 		b.count(m, v)
 	}

@@ -148,10 +148,10 @@ func (r *compactReader) value() *Node {
 			n.items[i] = r.value()
 		}
 	case KindMapping:
-		n.entries = make([]pair, r.number(';'))
+		n.entries = make([]keyValue, r.number(';'))
 		for i := range n.entries {
 			key := r.text()
-			n.entries[i] = pair{key: key, value: r.value()}
+			n.entries[i] = keyValue{key: key, value: r.value()}
 		}
 	default:
 		n.text = r.text()

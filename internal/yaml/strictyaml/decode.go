@@ -264,7 +264,7 @@ func (d *Document) decodeMap(n *Node, v reflect.Value, name string) bool {
 	return ok
 }
 
-func (d *Document) decodeEntry(e pair, v reflect.Value) bool {
+func (d *Document) decodeEntry(e keyValue, v reflect.Value) bool {
 	return d.decode(e.value, v, "`"+quotable(e.key)+"`")
 }
 

@@ -31,12 +31,12 @@ type Node struct {
 	expanded bool   // text differs from source
 	flow     bool   // a collection in brackets
 	items    []*Node
-	entries  []pair
+	entries  []keyValue
 	weight   int // values in it, aliases expanded
 	height   int // levels in it, aliases expanded
 }
 
-type pair struct {
+type keyValue struct {
 	key   string
 	pos   Pos
 	value *Node
@@ -113,7 +113,7 @@ func (n *Node) All() iter.Seq2[string, *Node] {
 	}
 }
 
-func (n *Node) find(key string) *pair {
+func (n *Node) find(key string) *keyValue {
 	if n == nil {
 		return nil
 	}

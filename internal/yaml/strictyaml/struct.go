@@ -78,7 +78,7 @@ func (d *Document) decodeStruct(n *Node, v reflect.Value, name string) bool {
 	return ok
 }
 
-func (d *Document) unknownKey(e pair, st *structType) {
+func (d *Document) unknownKey(e keyValue, st *structType) {
 	if why, ok := st.gone[e.key]; ok {
 		d.add(d.fault(e.pos, "remove the line", "the key `%s` is gone: %s", e.key, why))
 		return

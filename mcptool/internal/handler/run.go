@@ -75,7 +75,7 @@ func (x *handling) admit(ctx context.Context) error {
 	if e := x.listed.Find(x.req.Tool, anew); e != nil {
 		return e
 	}
-	refuse := func(t *toolcall.Tool) *recourse.Error { return t.Refuse(ctx, x.req.Arguments) }
+	refuse := func(t *toolcall.Entry) *recourse.Error { return t.Refuse(ctx, x.req.Arguments) }
 	if e := x.listed.Check(refuse, anew); e != nil {
 		return e
 	}

@@ -83,11 +83,11 @@ type Incoming struct {
 	// ResultOnly says that the SDK can only answer a failed call with a tool result.
 	ResultOnly bool
 	// List returns the tools that the caller is offered now. A tool whose Source is known need not be prepared again.
-	List func(context.Context) ([]*toolcall.Tool, error)
+	List func(context.Context) ([]*toolcall.Entry, error)
 }
 
 // list fetches the tools, and recovers panics in the author's middleware.
-func (r *Incoming) list(ctx context.Context) (offered []*toolcall.Tool, err error) {
+func (r *Incoming) list(ctx context.Context) (offered []*toolcall.Entry, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = NewPanic(p)
@@ -113,7 +113,7 @@ func (s *Server) relist(ctx context.Context, r *Incoming) *toolcall.List {
 		return nil
 	}
 	before := s.tools.Load()
-	l := &toolcall.List{Tools: make(map[string]*toolcall.Tool, len(offered)), Names: make([]string, 0, len(offered))}
+	l := &toolcall.List{Tools: make(map[string]*toolcall.Entry, len(offered)), Names: make([]string, 0, len(offered))}
 	for _, t := range offered {
 		if known := before.In(t.Name).Tool; known != nil && known.Source == t.Source {
 			t = known
@@ -127,9 +127,9 @@ func (s *Server) relist(ctx context.Context, r *Incoming) *toolcall.List {
 }
 
 // flawed returns a function that logs, once, that arguments of a tool cannot be checked.
-func (s *Server) flawed() func(t *toolcall.Tool, err error) {
+func (s *Server) flawed() func(t *toolcall.Entry, err error) {
 	var once sync.Once
-	return func(t *toolcall.Tool, err error) {
+	return func(t *toolcall.Entry, err error) {
 		once.Do(func() {
 			s.log.Warn("inputSchema cannot be used in full", slog.String("tool", t.Name), slog.String("cause", redact.Log(err.Error())))
 		})

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A Backend is a backend on a free port of the loopback interface.
-type Backend struct {
+// A Host is a backend on a free port of the loopback interface.
+type Host struct {
 	URL string // without a path
 
 	srv  *http.Server
@@ -23,13 +23,13 @@ type Backend struct {
 }
 
 // Serve starts a backend.
-func Serve(handler http.Handler) (*Backend, error) {
+func Serve(handler http.Handler) (*Host, error) {
 	ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen for a backend: %w", err)
 	}
 	const headerTimeout = 5 * time.Second
-	s := &Backend{
+	s := &Host{
 		URL: "http://" + ln.Addr().String(), done: make(chan error, 1),
 		srv: &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout},
 	}
@@ -38,7 +38,7 @@ func Serve(handler http.Handler) (*Backend, error) {
 }
 
 // Close stops the backend and aborts the requests that it has not answered. Call it once.
-func (s *Backend) Close() error {
+func (s *Host) Close() error {
 	err := s.srv.Close()
 	if ended := <-s.done; !errors.Is(ended, http.ErrServerClosed) {
 		err = errors.Join(err, ended)

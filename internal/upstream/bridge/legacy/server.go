@@ -173,7 +173,7 @@ func refusedOpening(err error) (*wire.Answer, error) {
 }
 
 // A denial is the answer of a server that has refused the caller's credentials.
-type denial struct{ answer *upstream.Answer }
+type denial struct{ answer *upstream.WholeAnswer }
 
 // Error says so.
 func (*denial) Error() string { return "the server refused the credentials" }

@@ -276,7 +276,7 @@ func (s *session) without(ctx context.Context, method string, at *opened, lastEv
 	return s.srv.p.Do(ctx, &upstream.Request{Method: method, Header: h, Caller: s.key.of})
 }
 
-func (s *session) ask(ctx context.Context, at *opened, method string, params []byte) (*upstream.Answer, error) {
+func (s *session) ask(ctx context.Context, at *opened, method string, params []byte) (*upstream.WholeAnswer, error) {
 	id := s.srv.p.NewID()
 	r := &upstream.Request{Header: s.headerAt(at), Body: wire.AppendRequest(nil, id, method, params), Caller: s.key.of}
 	return upstream.Ask(ctx, s.srv.p, r, id, maxOwnAnswer)
