@@ -94,7 +94,7 @@ func writeOnce(t *testing.T, client *testkit.Client, orders func(reference strin
 		return
 	}
 	var e recourse.Error
-	if raw := recordIn(a); raw == nil || json.Unmarshal(raw, &e) != nil {
+	if raw := gatewaytest.RecordIn(a); raw == nil || json.Unmarshal(raw, &e) != nil {
 		t.Errorf("%s: got %s, want a record", reference, a.Body)
 		return
 	}

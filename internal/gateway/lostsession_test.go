@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
@@ -141,5 +144,30 @@ func TestNoSessionForModernClients(t *testing.T) {
 				t.Errorf("sent %d times: %s", n, a.Body)
 			}
 		})
+	}
+}
+
+// The same if the gateway has lost the session.
+func TestStdioOpensItsSessionAgain(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	g, _ := gatewaytest.Before(t, srv)
+	h := gatewaytest.StartHost(t, g)
+	h.Initialize()
+	if err := srv.Await(t.Context(), func() bool { return srv.Streams() == 1 }); err != nil {
+		t.Fatal(err)
+	}
+	gateway.ForgetSessions(g, gatewaytest.Path)
+	h.Send(gatewaytest.EchoLine("1", "a"), gatewaytest.EchoLine("2", "b"))
+	got := map[string]bool{}
+	for range 2 {
+		m := h.Next()
+		got[m.Outcome()] = true
+	}
+	if diff := cmp.Diff(map[string]bool{"1 a": true, "2 b": true}, got); diff != "" {
+		t.Errorf("answers (-want +got):\n%s", diff)
+	}
+	if n := srv.Messages("initialize"); n != 2 {
+		t.Errorf("got %d sessions, want 2", n)
 	}
 }

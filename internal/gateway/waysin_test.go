@@ -22,7 +22,7 @@ type opened struct {
 	*testkit.Client
 
 	requests func() []testkit.Received // that the server got
-	srv      *testkit.Server          // nil: it is an HTTP API
+	srv      *testkit.Server           // nil: it is an HTTP API
 	send     func(t *testing.T, body []byte, header http.Header) *testkit.Answer
 }
 

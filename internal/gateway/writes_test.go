@@ -243,7 +243,7 @@ func checkWrite(t *rapid.T, a *testkit.Answer, times int, attempts []deed) {
 		}
 	}
 	var record recourse.Error
-	raw := recordIn(a)
+	raw := gatewaytest.RecordIn(a)
 	if raw == nil || json.Unmarshal(raw, &record) != nil {
 		return // an error about the message itself
 	}
@@ -262,22 +262,6 @@ func names(attempts []deed) []string {
 		list = append(list, s.name)
 	}
 	return list
-}
-
-// recordIn returns the record of a failure, or nil.
-func recordIn(a *testkit.Answer) json.RawMessage {
-	if a.Message.Error == nil {
-		result, _ := a.ToolResult() // without a result there is no record
-		return result.Meta[recourse.MetaKey]
-	}
-	var data map[string]json.RawMessage
-	if json.Unmarshal(a.Message.Error.Data, &data) != nil {
-		return nil
-	}
-	if data["v"] != nil {
-		return a.Message.Error.Data
-	}
-	return data[recourse.MetaKey]
 }
 
 // writesOverHTTP returns a property check: it makes writes at a server with drawn deeds, and checks each answer.

@@ -70,20 +70,30 @@ type Outcomes chan *observe.Outcome
 // Ended implements [observe.Observer].
 func (o Outcomes) Ended(told *observe.Outcome) { o <- told.Keep() }
 
-// Record returns the record in an answer: in the _meta of a result or in the data of a JSON-RPC error.
+// RecordIn returns the record in an answer: in the _meta of a result or in the data of a JSON-RPC error. It is nil if there is none.
+func RecordIn(a *testkit.Answer) json.RawMessage {
+	if a.Message.Error == nil {
+		result, _ := a.ToolResult() // without a result there is no record
+		return result.Meta[recourse.MetaKey]
+	}
+	var data map[string]json.RawMessage
+	if json.Unmarshal(a.Message.Error.Data, &data) != nil {
+		return nil
+	}
+	if data["v"] != nil {
+		return a.Message.Error.Data
+	}
+	return data[recourse.MetaKey]
+}
+
+// Record returns what [RecordIn] does, decoded, and fails the test if there is none.
 func Record(tb testing.TB, a *testkit.Answer) *recourse.Error {
 	tb.Helper()
 	if a.Message == nil {
 		tb.Fatalf("got HTTP %d %s, want a message", a.Status, a.Body)
 	}
-	var raw json.RawMessage
-	if a.Message.Error != nil {
-		raw = a.Message.Error.Data
-	} else {
-		raw = a.Result(tb).Meta[recourse.MetaKey]
-	}
 	e := new(recourse.Error)
-	if err := json.Unmarshal(raw, e); err != nil {
+	if err := json.Unmarshal(RecordIn(a), e); err != nil {
 		tb.Fatalf("no record in %s: %v", a.Body, err)
 	}
 	return e

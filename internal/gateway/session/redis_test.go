@@ -1,4 +1,4 @@
-package gateway_test
+package session_test
 
 import (
 	"crypto/rand"

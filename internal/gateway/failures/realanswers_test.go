@@ -1,4 +1,4 @@
-package gateway_test
+package failures_test
 
 import (
 	"bytes"
@@ -244,7 +244,7 @@ func reads(t *testing.T, client *testkit.Client, srv *testkit.Server, a *wildtes
 	for _, block := range result.Content {
 		text.WriteString(block.Text)
 	}
-	if recordIn(got) == nil {
+	if gatewaytest.RecordIn(got) == nil {
 		if !bytes.Equal(got.Message.Result, a.Result) {
 			t.Errorf("%s: got %s, want the bytes unchanged", a.Tool, got.Message.Result)
 		}

@@ -1,4 +1,4 @@
-package gateway_test
+package front_test
 
 import (
 	"strings"

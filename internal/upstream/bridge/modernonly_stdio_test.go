@@ -1,4 +1,4 @@
-package gateway_test
+package bridge_test
 
 import (
 	"strings"

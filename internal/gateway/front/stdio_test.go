@@ -1,4 +1,4 @@
-package gateway_test
+package front_test
 
 import (
 	"bytes"
@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
@@ -114,31 +113,6 @@ func TestStdioSurvivesALostSession(t *testing.T) {
 		if m := h.Next(); m.Outcome() != fmt.Sprintf("%d here", id) {
 			t.Fatal(m.Outcome())
 		}
-	}
-}
-
-// The same if the gateway has lost the session.
-func TestStdioOpensItsSessionAgain(t *testing.T) {
-	t.Parallel()
-	srv := testkit.NewServer(t)
-	g, _ := gatewaytest.Before(t, srv)
-	h := gatewaytest.StartHost(t, g)
-	h.Initialize()
-	if err := srv.Await(t.Context(), func() bool { return srv.Streams() == 1 }); err != nil {
-		t.Fatal(err)
-	}
-	gateway.ForgetSessions(g, gatewaytest.Path)
-	h.Send(gatewaytest.EchoLine("1", "a"), gatewaytest.EchoLine("2", "b"))
-	got := map[string]bool{}
-	for range 2 {
-		m := h.Next()
-		got[m.Outcome()] = true
-	}
-	if diff := cmp.Diff(map[string]bool{"1 a": true, "2 b": true}, got); diff != "" {
-		t.Errorf("answers (-want +got):\n%s", diff)
-	}
-	if n := srv.Messages("initialize"); n != 2 {
-		t.Errorf("got %d sessions, want 2", n)
 	}
 }
 
@@ -314,7 +288,7 @@ func TestStdioBoundsItsCalls(t *testing.T) {
 // With every fault of the server, each call gets one answer, and each line is a message.
 func TestStdioAnswersDespiteFaults(t *testing.T) {
 	t.Parallel()
-	for _, fault := range faults.All(large) {
+	for _, fault := range faults.All(1 << 20) {
 		testkit.Virtual(t, fault.Name, func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory())
 			g, _ := gatewaytest.New(t, "servers:\n  farm:\n    url: "+srv.URL()+"\n    timeout: 1s\n    max_timeout: 4s\n    tools: {echo: {read_only: true}}\n")

@@ -1,4 +1,4 @@
-package gateway_test
+package bridge_test
 
 import (
 	"context"
@@ -12,6 +12,9 @@ import (
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
 )
+
+// shares are the values of share, for subtests.
+var shares = []string{"all", "client"}
 
 // pidOf returns the id of the process that answers a client.
 func pidOf(t *testing.T, client *testkit.Client) string {
@@ -136,7 +139,7 @@ func TestLegacyHostOfModernProgram(t *testing.T) {
 			t.Parallel()
 			program := child.NewProgram(t)
 			g, _ := gatewaytest.New(t, "servers:\n  farm:\n    "+strings.Join(append(gatewaytest.CommandFor(t, program, testkit.Modern),
-				"share: "+share, "timeout: 20s", orders), "\n    ")+"\n")
+				"share: "+share, "timeout: 20s", "tools: {get_field: {read_only: true}, sleep: {read_only: true}}"), "\n    ")+"\n")
 			h := gatewaytest.StartHost(t, g)
 			h.Initialize()
 			h.Send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"count","arguments":{"n":2},"_meta":{"progressToken":"p"}}}`)

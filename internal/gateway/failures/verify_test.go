@@ -1,4 +1,4 @@
-package gateway_test
+package failures_test
 
 import (
 	"net/http"
@@ -22,7 +22,7 @@ var verifyCall = regexp.MustCompile(`\{tool: ([A-Za-z_-]+)`)
 // verifyTools returns the tools of a built-in contract's verify calls.
 func verifyTools(t *testing.T, name string) []string {
 	t.Helper()
-	source, err := os.ReadFile(filepath.Join("..", "..", "contract", name+".yaml"))
+	source, err := os.ReadFile(filepath.Join("..", "..", "..", "contract", name+".yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
