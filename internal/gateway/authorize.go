@@ -149,18 +149,19 @@ func (c *call) unknownTool() *recourse.Error {
 	if c.on.grants != nil && !c.on.lets(&c.who, name, false) {
 		return c.who.forbidden("call " + name)
 	}
-	return c.noneNamed(slices.DeleteFunc(slices.Clone(list.Names), func(local string) bool { return !c.sees(list.Tools[local]) }))
+	seen := slices.DeleteFunc(slices.Clone(list.Names), func(local string) bool { return !c.sees(list.Tools[local]) })
+	return c.member.noneNamed(name, seen)
 }
 
-// noneNamed returns the failure for a tool that is not among these names.
-func (c *call) noneNamed(names []string) *recourse.Error {
+// noneNamed returns the failure for a tool that is not among these names. A nil member's are the server's own.
+func (m *memberConn) noneNamed(name string, names []string) *recourse.Error {
 	var offered []string
 	for _, local := range names {
-		if other, ok := c.member.offeredName(local); ok {
+		if other, ok := m.offeredName(local); ok {
 			offered = append(offered, other)
 		}
 	}
-	name, _ := c.member.offeredName(c.req.msg.Name)
+	name, _ = m.offeredName(name)
 	return toolcall.Unknown(name, offered)
 }
 

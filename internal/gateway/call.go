@@ -244,7 +244,7 @@ func (c *call) pauseDeadline() (waited func()) {
 }
 
 // left reports whether the client has gone.
-func (c *call) left() bool { return c.req.ctx.Err() != nil }
+func (r *request) left() bool { return r.ctx.Err() != nil }
 
 // release ends the call, and keeps its memory for another one.
 func (c *call) release() {

@@ -46,7 +46,7 @@ func (c *call) rejected(last *end) *recourse.Error {
 	switch {
 	case err != nil:
 		return c.invite(err, nil)
-	case c.reply.hasBegun(), last.full && !c.mayRepeat(last):
+	case c.reply.hasBegun(), last.full && !c.rule.mayRepeat(c.to, last):
 		title := c.account.Title()
 		return recourse.Unavailable(title).WithMessage("The access to %s had expired. It is renewed now.", title).
 			WithOrigin(recourse.OriginGateway)
@@ -62,7 +62,7 @@ func (c *call) aboutAccount(f *failure) end {
 		return f.end()
 	}
 	if e.Kind == recourse.KindMissingScope && !c.account.IsOutdated(c.ctx) {
-		return settled(c.withEffectOf(c.in.shown(), e, c.invite(e, e.MissingScopes))).end()
+		return settled(c.failing(c.in.shown()).effectOf(e, c.invite(e, e.MissingScopes))).end()
 	}
 	return end{why: accountRefused, e: e}
 }
@@ -101,8 +101,8 @@ func (r *request) showsLinks(of *session.Session) bool {
 }
 
 // showLink ends a call that needs a connected account by asking the client to show the link.
-func (c *call) showLink(last *end, e *recourse.Error) {
-	record := c.on.contract.Write(e, c.contractCall(last, e, 0)).Record.CausedBy(e.Cause())
+func (c *call) showLink(f *failing, e *recourse.Error) {
+	record := c.on.contract.Write(e, f.describe(e, 0)).Record.CausedBy(e.Cause())
 	c.out.record(record, "the client is asked to show its person the link")
 	form, _ := record.MarshalJSON() // without one there is no data
 	if c.req.era == wire.Modern {

@@ -237,7 +237,7 @@ func holdOpen(c *call, next next) *failure {
 		return f
 	}
 	for wait := holdFirst; f != nil && f.last.e != nil; wait = min(2*wait, holdMost) {
-		if c.left() || !f.last.isAway() {
+		if c.req.left() || !f.last.isAway() {
 			if c.reply.started {
 				return nil
 			}
@@ -247,7 +247,7 @@ func holdOpen(c *call, next next) *failure {
 			c.detach()
 			c.reply.beginEvents()
 			c.reply.w.Flush()
-			c.survive(c.settle(&f.last, f.e), "the server cannot be reached: the stream is held open")
+			c.survive(c.failing(&f.last).settle(f.e), "the server cannot be reached: the stream is held open")
 		}
 		if !pause.For(c.ctx, wait+rand.N(wait)/2) { // the client or the gateway has ended it
 			return nil

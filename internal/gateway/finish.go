@@ -38,7 +38,7 @@ func finish(c *call, next next) *failure {
 	switch {
 	case c.reply.broken:
 		c.out.End = observe.BrokenOff
-	case c.reply.gone, c.left() && !c.answered():
+	case c.reply.gone, c.req.left() && !c.answered():
 		c.out.End = observe.Left
 	case c.out.Record == nil:
 		c.out.End = observe.Succeeded

@@ -42,34 +42,35 @@ func hedge(a *attempt, try try) end {
 	one := &attempt{of: c, ctx: c.ctx} // it may outlive the call
 	one.start(try, false)
 	if !c.rule.patient {
-		return c.race(one, try).finish(true)
+		return one.race(try).finish(true)
 	}
 	winner := one
-	c.patiently(func() { winner = c.race(one, try) })
+	c.patiently(func() { winner = one.race(try) })
 	return winner.finish(true)
 }
 
 // race waits for the beginning of an answer, of another attempt if that takes too long, and returns the attempt whose turn
 // it is.
-func (c *call) race(one *attempt, try try) *attempt {
-	if pause.Until(one.half.begun, c.to.entry.Hedge.After) {
-		return one
+func (a *attempt) race(try try) *attempt {
+	c := a.of
+	if pause.Until(a.half.begun, c.to.entry.Hedge.After) {
+		return a
 	}
 	two := &attempt{of: c, ctx: c.ctx, id: wire.ID(fmt.Sprintf("%q", c.req.id+"-hedge"))} // ids in a session must differ
 	if two.start(try, true); two.half.header == nil {
 		two.finish(false)
-		<-one.half.begun
-		return one
+		<-a.half.begun
+		return a
 	}
-	one.report.Reason = "its answer had not begun, and the tool only reads"
-	first, other := one, two
+	a.report.Reason = "its answer had not begun, and the tool only reads"
+	first, other := a, two
 	select {
-	case <-one.half.begun:
+	case <-a.half.begun:
 	case <-two.half.begun:
-		first, other = two, one
+		first, other = two, a
 	}
 	if first.half.answered {
-		c.giveUp(other)
+		other.giveUp()
 		return first
 	}
 	end := first.finish(false) // only the other one is left
@@ -128,8 +129,8 @@ var errOutrun = errors.New("the other attempt was answered first")
 const cancelTime = 5 * time.Second
 
 // giveUp ends the attempt that was not answered first.
-func (c *call) giveUp(a *attempt) {
-	given := *a
+func (a *attempt) giveUp() {
+	c, given := a.of, *a
 	given.note(0, recourse.Cancelled())
 	c.tainted = true
 	a.half.cancel(errOutrun)

@@ -108,7 +108,7 @@ type verdict struct {
 
 // toldOf returns what an attempt shows about the server.
 func (c *call) toldOf(end *end) verdict {
-	if end.why == outrun || c.left() { // it was ended on the client's behalf
+	if end.why == outrun || c.req.left() { // it was ended on the client's behalf
 		return verdict{}
 	}
 	e := end.e

@@ -34,7 +34,7 @@ func (c *call) judge(text []byte) *failure {
 		from.at = contract.SurfaceRPC
 	}
 	if from.at == contract.SurfaceRPC && own && failures.IsRPCError(c.in.signs.Error.Of(text)) {
-		return c.in.rpcFailure(cmp.Or(c.protocolStatus(e.Kind), http.StatusOK), text, e)
+		return c.in.rpcFailure(cmp.Or(c.req.protocolStatus(&c.reply, e.Kind), http.StatusOK), text, e)
 	}
 	if raw != nil && c.in.cut != "" { // half a result would add nothing to the failure's text
 		from.raw = json.Value("{}")
@@ -84,7 +84,7 @@ func (c *call) late() {
 		return
 	}
 	e := recourse.New(recourse.KindUnknown, "").WithOrigin(recourse.OriginServer)
-	c.out.record(c.withEffect(c.in.shown(), e), "failure beyond the decision window: not rewritten")
+	c.out.record(c.failing(c.in.shown()).effect(e), "failure beyond the decision window: not rewritten")
 }
 
 // maxErrorBody limits how much is read of an answer with a status of 400 or more.

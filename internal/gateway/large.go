@@ -56,7 +56,7 @@ func (enforcing) flow(c *call, total int64, isAnswer bool) end {
 			err = errTooLarge
 		}
 		if err != nil && isAnswer {
-			return c.breakOff(err)
+			return c.to.breakOff(err)
 		}
 		c.deadline.Alive()
 		switch c.reply.relay(piece, c.in.stream, c.in.said()); {
@@ -75,7 +75,7 @@ func (enforcing) flow(c *call, total int64, isAnswer bool) end {
 		c.late()
 		return end{why: answered}
 	}
-	return c.breakOff(c.to.broken(c.ctx, c.in.err))
+	return c.to.breakOff(c.to.broken(c.ctx, c.in.err))
 }
 
 // largeFailures is how many failures larger than the decision window are held in memory at a time. The next

@@ -52,7 +52,7 @@ func (a listRequest) Failed(cause error) (gone bool) {
 	c := a.of
 	c.g.log.LogAttrs(c.ctx, slog.LevelWarn, "tools/list failed: arguments are not checked",
 		slog.String("server", c.to.entry.Name), slog.String("request_id", c.req.id), slog.Any("cause", c.private().Mask(cause)))
-	return c.left()
+	return c.req.left()
 }
 
 func (a listRequest) Page(ctx context.Context, page int, cursor json.Value, limit int) (json.Value, error) {

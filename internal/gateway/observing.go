@@ -113,7 +113,7 @@ func (m observing) watchEnd(c *call, whole bool) end {
 	}
 	e := c.in.ended(c.ctx)
 	if e != nil && wire.BrokeOff(c.in.err) {
-		return c.breakOff(e)
+		return c.to.breakOff(e)
 	}
 	m.report(c, e)
 	return end{why: answered}
@@ -124,9 +124,9 @@ func (observing) report(c *call, e *recourse.Error) {
 	if e == nil {
 		return
 	}
-	last := c.in.shown()
-	e = c.settle(last, e)
-	after := c.on.contract.Write(e, c.contractCall(last, e, c.protocolStatus(e.Kind)))
+	f := c.failing(c.in.shown())
+	e = f.settle(e)
+	after := c.on.contract.Write(e, f.describe(e, c.req.protocolStatus(&c.reply, e.Kind)))
 	c.out.Record, c.out.Reason = after.Record, "failures are only observed"
 	c.out.Failures = append(c.out.Failures, observe.Failure{
 		Message: "observed", Error: after.Record, Note: "passed on as it came", Attempts: c.out.counted,

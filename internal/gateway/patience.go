@@ -17,13 +17,13 @@ const progressEvery = 15 * time.Second
 
 // ownWait returns how long the tool itself waits for work that takes long, because the call asks for that in the way that
 // the contract describes. This time is not the server's silence.
-func (c *call) ownWait() time.Duration {
-	if !c.req.isCall() {
+func (on *endpoint) ownWait(r *request) time.Duration {
+	if !r.isCall() {
 		return 0
 	}
-	wait := c.on.contract.Poll.Budget(c.req.msg.Arguments)
-	if known := c.to.reader.Weak; known != nil {
-		wait = max(wait, known.Poll.Budget(c.req.msg.Arguments))
+	wait := on.contract.Poll.Budget(r.msg.Arguments)
+	if known := on.target.reader.Weak; known != nil {
+		wait = max(wait, known.Poll.Budget(r.msg.Arguments))
 	}
 	return wait
 }

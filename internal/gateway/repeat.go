@@ -31,7 +31,7 @@ func repeat(c *call, try try) *failure {
 			return before.settled()
 		case last.why == accountRefused:
 			if refusal := c.rejected(&last); refusal != nil {
-				last.e = c.withEffectOf(&last, last.e, refusal)
+				last.e = c.failing(&last).effectOf(last.e, refusal)
 				return last.settled()
 			}
 			c.out.counted-- // the server did nothing
@@ -49,8 +49,9 @@ func repeat(c *call, try try) *failure {
 			c.out.Reason = "the server has lost the session, and there is no new one"
 			return last.settled()
 		}
-		last.e = c.inContract(&last, c.withEffect(&last, last.e))
-		if !c.decide(&last) {
+		f := c.failing(&last)
+		last.e = f.inContract(f.effect(last.e))
+		if !c.decide(f, &last) {
 			return last.settled()
 		}
 		before = last
@@ -60,12 +61,12 @@ func repeat(c *call, try try) *failure {
 }
 
 // decide decides whether an attempt is repeated, and waits before that.
-func (c *call) decide(last *end) bool {
+func (c *call) decide(f *failing, last *end) bool {
 	c.out.doubt = c.out.doubt || last.e.Effect == recourse.EffectUnknown
 	decision := c.to.policy.Decide(last.e, c.rule.nature, c.out.counted, c.deadline.Left())
 	c.out.Reason = decision.Reason
 	if decision.Repeat {
-		c.out.Reason = c.final(last)
+		c.out.Reason = c.final(f, last)
 	}
 	c.out.decided(cmp.Or(c.out.Reason, decision.Reason), decision.Wait)
 	switch {
@@ -80,9 +81,9 @@ func (c *call) decide(last *end) bool {
 
 // inContract returns e with what the contract tells the caller about the same call, which counts for us as well: that a read which
 // was answered with nonsense may be repeated, if the contract says so of all errors of a server.
-func (c *call) inContract(last *end, e *recourse.Error) *recourse.Error {
-	isOpen := c.rule.nature == retry.Reads && e.Retry == "" && e.RetryAdvice() == recourse.RetryNever
-	if !isOpen || !c.on.contract.Retryable(e, c.contractCall(last, e, 0)) {
+func (f *failing) inContract(e *recourse.Error) *recourse.Error {
+	isOpen := f.call.Nature == retry.Reads && e.Retry == "" && e.RetryAdvice() == recourse.RetryNever
+	if !isOpen || !f.call.Contract.Retryable(e, f.describe(e, 0)) {
 		return e
 	}
 	return e.With(func(e *recourse.Error) { e.Retry = recourse.RetrySameCall })
@@ -91,18 +92,18 @@ func (c *call) inContract(last *end, e *recourse.Error) *recourse.Error {
 const reasonHeldBack = "the gateway holds calls back from the server"
 
 // final says why a call that could be repeated is not; "" means that it is.
-func (c *call) final(last *end) string {
+func (c *call) final(f *failing, last *end) string {
 	if reason := c.on.mode.final(c); reason != "" {
 		return reason
 	}
 	switch e := last.e; {
-	case !c.mayRepeat(last):
+	case !c.rule.mayRepeat(c.to, last):
 		return "the server refused the call, and only its words say that the same call can succeed"
 	case last.why == heldBack:
 		return reasonHeldBack
 	case errors.Is(e.Cause(), upstream.ErrNotStarted):
 		return "cannot start the program"
-	case !c.on.contract.Retryable(e.WithEffect(recourse.EffectNone), c.contractCall(last, e, 0)): // the effect has already been decided
+	case !c.on.contract.Retryable(e.WithEffect(recourse.EffectNone), f.describe(e, 0)): // the effect has already been decided
 		return "the contract says that the same call cannot succeed"
 	case !c.to.backend.Budget.Take():
 		return "the retry budget is used up"
@@ -114,8 +115,8 @@ func (c *call) final(last *end) string {
 // mayRepeat reports whether a call that had no effect may be repeated: it was not sent, or the HTTP status
 // itself says that waiting helps. A server's words to that effect are enough only if nothing is written, or
 // the server is trusted.
-func (c *call) mayRepeat(last *end) bool {
-	return c.rule.nature != retry.Writes || c.to.entry.Trusted || last.status == 0 || last.status == http.StatusTooManyRequests
+func (r *rule) mayRepeat(at *target, last *end) bool {
+	return r.nature != retry.Writes || at.entry.Trusted || last.status == 0 || last.status == http.StatusTooManyRequests
 }
 
 // regain renews a session that the server has lost. By answering 404, the server says that it did nothing, so that the
@@ -123,7 +124,7 @@ func (c *call) mayRepeat(last *end) bool {
 // write fails with what is known of it: the 404, which is no reason to make the call again.
 func (c *call) regain(lost *end, before bool) bool {
 	if before {
-		lost.e = c.lostAgain(lost.e)
+		lost.e = c.to.lostAgain(c.rule.nature, lost.e)
 		return false
 	}
 	for attempt := 1; ; attempt++ {
@@ -146,12 +147,12 @@ func (c *call) regain(lost *end, before bool) bool {
 }
 
 // lostAgain is the failure of a call in a session that was opened for it.
-func (c *call) lostAgain(lost *recourse.Error) *recourse.Error {
-	switch title := c.to.entry.Title; {
+func (to *target) lostAgain(nature retry.Nature, lost *recourse.Error) *recourse.Error {
+	switch title := to.entry.Title; {
 	case lost.Kind != recourse.KindUnknownSession:
 		return lost
-	case c.rule.nature == retry.Writes:
-		return c.to.lostFor(errLostAgain)
+	case nature == retry.Writes:
+		return to.lostFor(errLostAgain)
 	default:
 		return recourse.Unavailable(title).WithMessage("%s does not know the session that it has just opened.", title).
 			WithOrigin(recourse.OriginServer).WithUpstream(lost.Upstream).WithEffect(recourse.EffectNone).CausedBy(lost.Cause())

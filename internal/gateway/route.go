@@ -30,7 +30,7 @@ func route(c *call, next next) *failure {
 		c.rule.Tool = c.to.entry.Tool(name)
 		c.knowTool(nil)
 	}
-	c.rule.wait = c.ownWait()
+	c.rule.wait = c.on.ownWait(&c.req)
 	c.within(c.rule.Timeout+c.rule.wait, c.to.entry.MaxTimeout+c.rule.wait)
 	if e := c.moveSession(); e != nil {
 		return settled(e)
@@ -73,7 +73,7 @@ func (c *call) withLastList(f *failure) *failure {
 		names = nil
 	}
 	told := *f
-	told.e = f.e.WithMessage("%s When it last listed its tools: %s", f.e.Sentence(), c.noneNamed(names).Message)
+	told.e = f.e.WithMessage("%s When it last listed its tools: %s", f.e.Sentence(), c.member.noneNamed(c.req.msg.Name, names).Message)
 	return &told
 }
 

@@ -144,7 +144,7 @@ func (c *call) upstreamHeader() http.Header {
 		wire.SetParamHeaders(h, c.req.msg.Arguments, c.rule.listed.Tool.ParamHeaders())
 	default:
 		for name, values := range from {
-			if strings.HasPrefix(name, wire.HeaderParamPrefix) && c.mirrors(name) {
+			if strings.HasPrefix(name, wire.HeaderParamPrefix) && c.rule.mirrors(c.on, &c.req, name) {
 				h[name] = values
 			}
 		}
@@ -165,12 +165,12 @@ func (c *call) upstreamHeader() http.Header {
 
 // mirrors reports whether a header of the client mirrors an argument, as far as that is known: if the tool declares it, it
 // has been compared. Nothing has looked at any other, which a server might act on.
-func (c *call) mirrors(header string) bool {
-	switch tool := c.rule.listed.Tool; {
-	case !c.on.checks:
+func (r *rule) mirrors(on *endpoint, of *request, header string) bool {
+	switch tool := r.listed.Tool; {
+	case !on.checks:
 		return true // the servers' own stages decide, or nobody does
 	case tool == nil:
-		return c.req.isCall() && c.rule.list == nil
+		return of.isCall() && r.list == nil
 	default:
 		return slices.ContainsFunc(tool.ParamHeaders(), func(p wire.ParamHeader) bool { return p.Header == header })
 	}

@@ -9,7 +9,7 @@ import (
 
 // enter lets the call of a tool wait while as many calls are in progress as the endpoint's limits allow at once.
 func enter(c *call, next next) *failure {
-	l := c.limits()
+	l := c.on.limitsOf(&c.req)
 	if l == nil || !l.Wait() {
 		return next(c)
 	}
@@ -27,7 +27,7 @@ func enter(c *call, next next) *failure {
 // A call that has passed counts in all windows, whatever becomes of it, with two exceptions: a call that was
 // never sent, and one that failed through the caller's own mistake.
 func throttle(c *call, next next) *failure {
-	l := c.limits()
+	l := c.on.limitsOf(&c.req)
 	if l == nil {
 		return next(c)
 	}
@@ -53,12 +53,12 @@ func throttle(c *call, next next) *failure {
 	return f
 }
 
-// limits returns what limits the call, or nil.
-func (c *call) limits() *limits.Limits {
-	if !c.req.isCall() || !c.req.asks() {
+// limitsOf returns what limits a request, or nil.
+func (on *endpoint) limitsOf(r *request) *limits.Limits {
+	if !r.isCall() || !r.asks() {
 		return nil
 	}
-	return c.on.limits
+	return on.limits
 }
 
 // exceeded returns the failure of a call that exceeds a limit.

@@ -3,7 +3,6 @@ package gateway
 import (
 	"cmp"
 	stdjson "encoding/json"
-	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -14,15 +13,12 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/call/door"
-	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/gateway/access"
 	"github.com/recoursehq/recourse/internal/gateway/failures"
 	"github.com/recoursehq/recourse/internal/gateway/masking"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
-	"github.com/recoursehq/recourse/internal/upstream"
-	"github.com/recoursehq/recourse/retry"
 )
 
 // A failure ends a call for good. Besides the record it has what is needed to write it.
@@ -76,10 +72,10 @@ func refuseAt(at contract.At, e *recourse.Error) *failure {
 }
 
 // breakOff ends an answer that has begun: the client sees that it is incomplete.
-func (c *call) breakOff(cause error) end {
+func (to *target) breakOff(cause error) end {
 	e := recourse.From(cause)
 	if e.Kind == recourse.KindInternal {
-		e = c.to.reader.BadResponse(cause)
+		e = to.reader.BadResponse(cause)
 	}
 	return (&failure{e: e, off: true}).end()
 }
@@ -103,7 +99,7 @@ func translate(c *call, next next) *failure {
 	case f.expected:
 		c.reply.message(f.status, nil, wire.AppendError(nil, nil, wire.CodeInvalidRequest, f.e.Sentence(), nil))
 	case f.off:
-		c.out.record(c.withEffect(&f.last, f.e), "answer broken off")
+		c.out.record(c.failing(&f.last).effect(f.e), "answer broken off")
 		c.reply.abort()
 	case f.refusal:
 		c.writeRefusal(f)
@@ -111,9 +107,9 @@ func translate(c *call, next next) *failure {
 		c.passRefusal(f)
 	case f.text != nil:
 		c.passRPCError(f)
-	case lapsed == nil && c.left(): // nobody is left to tell
+	case lapsed == nil && c.req.left(): // nobody is left to tell
 		gone := recourse.Cancelled().WithOrigin(recourse.OriginCaller).CausedBy(f.e)
-		c.out.record(c.withEffectOf(&f.last, f.e, gone), "the client has gone")
+		c.out.record(c.failing(&f.last).effectOf(f.e, gone), "the client has gone")
 	default:
 		c.writeFailure(f)
 	}
@@ -122,16 +118,17 @@ func translate(c *call, next next) *failure {
 
 // writeFailure ends a call in the contract's form.
 func (c *call) writeFailure(f *failure) {
-	e := c.settle(&f.last, f.e)
+	failing := c.failing(&f.last)
+	e := failing.settle(f.e)
 	if c.account.HasLink() && c.req.showsLinks(c.session) {
-		c.showLink(&f.last, e)
+		c.showLink(failing, e)
 		return
 	}
 	status := 0
 	if !f.original.isResult() { // the protocol has no status for what a result says
-		status = c.protocolStatus(e.Kind)
+		status = c.req.protocolStatus(&c.reply, e.Kind)
 	}
-	call := c.contractCall(&f.last, e, status)
+	call := failing.describe(e, status)
 	from, told := f.original, &f.last.told
 	switch {
 	case from.raw != nil:
@@ -155,10 +152,11 @@ func (c *call) writeRefusal(f *failure) {
 	}
 	e = e.WithRequestID(c.req.id)
 	if c.on != nil {
-		of, settled = c.on.contract, func(e *recourse.Error) *recourse.Error { return c.withEffect(&f.last, e) }
+		of, settled = c.on.contract, c.failing(&f.last).effect
 		e = c.masker().Error(e).CausedBy(e.Cause())
 	}
-	call := &contract.Call{At: f.at, Status: f.status, HTTP: c.answersHTTP(), Method: c.req.msg.Method, URL: c.table.url(c.req.from)}
+	http := c.req.answersHTTP(&c.reply)
+	call := &contract.Call{At: f.at, Status: f.status, HTTP: http, Method: c.req.msg.Method, URL: c.table.url(c.req.from)}
 	answer := of.Write(settled(e), call)
 	if f.ofCaller && answer.Surface == contract.SurfaceRPC {
 		answer = contract.MustBuiltin(contract.Default).Write(settled(e), call)
@@ -196,9 +194,10 @@ func (c *call) write(answer contract.Answer, e *recourse.Error) {
 // It is masked, and has the record in its data unless it is about the message itself. If it is incomplete,
 // only the code is passed on.
 func (c *call) passRPCError(f *failure) {
-	e := c.settle(&f.last, f.e)
+	failing := c.failing(&f.last)
+	e := failing.settle(f.e)
 	raw := json.Value(c.masker().JSON(f.rpc.Of(f.text)))
-	record := c.on.contract.Write(e, c.contractCall(&f.last, e, 0)).Record
+	record := c.on.contract.Write(e, failing.describe(e, 0)).Record
 	c.out.record(e, "")
 	code, err := strconv.Atoi(string(json.Lookup(raw, "/code")))
 	if err != nil {
@@ -221,7 +220,7 @@ func (c *call) passRPCError(f *failure) {
 // passRefusal passes an HTTP answer that is a failure on to the client, masked, with its own status and
 // challenge.
 func (c *call) passRefusal(f *failure) {
-	c.out.record(c.withEffect(&f.last, f.e), notedAuth)
+	c.out.record(c.failing(&f.last).effect(f.e), notedAuth)
 	c.out.Form = strconv.Itoa(c.in.resp.Status)
 	body := masking.Body(c.masker(), f.text)
 	c.reply.head(0, false)
@@ -248,17 +247,17 @@ func (c *call) masker() *redact.Masker {
 func (c *call) unmask() { c.mask = nil }
 
 // protocolStatus returns the HTTP status that the era requires for a kind, or 0.
-func (c *call) protocolStatus(kind recourse.Kind) int {
+func (r *request) protocolStatus(by *reply, kind recourse.Kind) int {
 	switch {
-	case c.reply.started:
+	case by.started:
 		return 0
-	case c.req.era != wire.Modern && kind == recourse.KindUnknownSession:
+	case r.era != wire.Modern && kind == recourse.KindUnknownSession:
 		return http.StatusNotFound
 	case kind == recourse.KindUnsupportedVersion: // in neither era
 		return http.StatusBadRequest
-	case c.req.era != wire.Modern:
+	case r.era != wire.Modern:
 		return 0
-	case c.req.msg.Method == wire.MethodDiscover && kind.Class() == recourse.ClassUpstream:
+	case r.msg.Method == wire.MethodDiscover && kind.Class() == recourse.ClassUpstream:
 		// A JSON-RPC error in an answer with status 200 is how a legacy server says that it does not know the
 		// method.
 		return http.StatusServiceUnavailable
@@ -275,7 +274,7 @@ func (c *call) protocolStatus(kind recourse.Kind) int {
 
 // answersHTTP reports whether the failure can be a whole HTTP answer: not over stdio, and not once the answer
 // has begun.
-func (c *call) answersHTTP() bool { return !c.reply.started && !c.req.stdio }
+func (r *request) answersHTTP(by *reply) bool { return !by.started && !r.stdio }
 
 // base returns the URL under which the client of r knows the gateway.
 func (t *table) base(r *http.Request) string { return door.Base(r, t.config.PublicURL) }
@@ -297,68 +296,4 @@ func withProtocolData(answer contract.Answer, e *recourse.Error, requested strin
 	}
 	answer.Data = door.WithVersions(answer.Data, versions, requested)
 	return answer
-}
-
-// failed describes a call that fails; last is how its last attempt has ended.
-func (c *call) failed(last *end) *toolcall.Call {
-	call := &toolcall.Call{
-		Listed: c.rule.listed, ID: c.req.id, Method: c.req.msg.Method, Name: c.req.msg.Name, Arguments: c.req.msg.Arguments,
-		Contract: c.on.contract, Kept: c.to.reader.Weak, Masker: c.masker, Nature: c.rule.nature, Assumed: c.rule.assumed,
-		Ran: c.out.counted > 0, Doubt: c.out.doubt, Broke: failures.Broke(last.status),
-		Relays: true, Title: c.to.entry.Title,
-		InSession: (c.session != nil || c.req.era == wire.Modern || last.full) && last.why != sessionLost, Trusted: c.to.entry.Trusted,
-		Reads: func(name string, t *toolcall.Entry) bool {
-			return c.on.natureOf(name, c.to.entry.Tool(name), t) == retry.Reads
-		},
-	}
-	if v := c.rule.Verify; v != nil {
-		call.Verify = &toolcall.Verification{Tool: v.Tool, From: v.From, With: v.With, LookAt: v.LookAt}
-	}
-	return call
-}
-
-// withEffect returns e with whether the call changed anything.
-func (c *call) withEffect(last *end, e *recourse.Error) *recourse.Error {
-	return c.withEffectOf(last, e, e)
-}
-
-// withEffectOf returns told, the failure as the client is told of it, with the effect of the call that failed with e.
-func (c *call) withEffectOf(last *end, e, told *recourse.Error) *recourse.Error {
-	effect, basis := c.failed(last).Effect(e)
-	return told.With(func(r *recourse.Error) { r.Effect, r.EffectBasis = effect, basis })
-}
-
-// settle adds what the gateway knows about the call to a failure, and masks it.
-func (c *call) settle(last *end, e *recourse.Error) *recourse.Error { return c.failed(last).Settle(e) }
-
-// contractCall describes the call that failed with e to the contract.
-func (c *call) contractCall(last *end, e *recourse.Error, status int) *contract.Call {
-	call := c.failed(last).Describe(c.at(last, e))
-	c.member.offer(call)
-	call.URL, call.Status, call.HTTP, call.ResultType = c.table.url(c.req.from), status, c.answersHTTP(), c.req.era == wire.Modern
-	return call
-}
-
-// at returns how far the call had come when it failed.
-func (c *call) at(last *end, e *recourse.Error) contract.At {
-	switch status := e.Upstream.Status; {
-	case last.why == heldBack && c.req.isCall():
-		return contract.AtUpstream
-	case last.why == heldBack:
-		return contract.AtSession
-	case c.out.counted == 0:
-		return contract.AtArguments
-	case last.full && c.req.isCall():
-		return contract.AtTool
-	case status == http.StatusUnauthorized && c.to.reader.PassesCredentials:
-		return contract.AtCredentialsInvalid
-	case status == http.StatusForbidden && c.to.reader.PassesCredentials && c.who.user != "":
-		return contract.AtUserInvalid
-	case errors.Is(e.Cause(), failures.ErrOwnCredentials), errors.Is(e.Cause(), upstream.ErrNotStarted):
-		return contract.AtUpstreamMisconfigured
-	case !c.req.isCall():
-		return contract.AtSession
-	default:
-		return contract.AtUpstream
-	}
 }
