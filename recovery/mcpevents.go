@@ -84,6 +84,6 @@ func (w *wholeEvents) end(err error) {
 		e = recourse.From(err)
 	}
 	if message, failed := errorMessage(json.RawMessage(w.id), e); failed == nil {
-		w.ready, w.err = wire.AppendMessage(nil, message), io.EOF
+		w.ready, w.err = wire.AppendEvent(nil, "", "message", message), io.EOF
 	}
 }

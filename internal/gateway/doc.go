@@ -64,7 +64,7 @@
 //
 // An endpoint may offer several servers (many.go). Its target is then package many, which finds the server for
 // a request. There the request becomes a call of its own, which takes that server's own stages from connect on;
-// its answer comes back over a [many.Hop] and is passed on unchanged.
+// its answer comes back over a [hop.Hop] and is passed on unchanged.
 //
 // A panic in a stage is the failure of its call, and ends no other (panic.go).
 //

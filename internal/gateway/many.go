@@ -18,6 +18,9 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/front"
+	"github.com/recoursehq/recourse/internal/gateway/hop"
+	"github.com/recoursehq/recourse/internal/gateway/intake"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/gateway/toollist"
@@ -186,7 +189,8 @@ func (relaying) answer(c *call) end {
 		c.reply.passOn(c.in.resp)
 		return end{why: answered}
 	}
-	if c.in.open(); c.in.stream {
+	c.in.open()
+	if c.in.messages.Read(c.in.resp, wire.AsIs); c.in.stream {
 		c.reply.startEvents()
 		c.reply.w.Flush()
 	}
@@ -243,7 +247,7 @@ func (m *memberConn) Do(ctx context.Context, r *upstream.Request) (*wire.Answer,
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var c *call
-	h := many.NewHop(cancel, func() *recourse.Error { return c.out.Record })
+	h := hop.New(cancel, func() *recourse.Error { return c.out.Record })
 	c, err := m.call(ctx, of, r, h)
 	if err != nil {
 		cancel()
@@ -254,7 +258,7 @@ func (m *memberConn) Do(ctx context.Context, r *upstream.Request) (*wire.Answer,
 		_ = c.table.nested(c) // the client has its answer
 		return c.reply.broken
 	})
-	resp, ok := h.Response()
+	resp, ok := h.Answer()
 	if !ok {
 		cancel()
 		return nil, upstream.Broken(ctx, m.on.entry.Title, cmp.Or(context.Cause(ctx), context.Canceled))
@@ -266,10 +270,10 @@ func (m *memberConn) Do(ctx context.Context, r *upstream.Request) (*wire.Answer,
 }
 
 // call returns the call for a request that another endpoint has let in.
-func (m *memberConn) call(ctx context.Context, of *outer, r *upstream.Request, h http.ResponseWriter) (*call, error) {
+func (m *memberConn) call(ctx context.Context, of *outer, r *upstream.Request, h front.Writer) (*call, error) {
 	c := m.on.g.newCall()
-	c.overHTTP(h, of.from)
 	c.req.come(ctx, http.MethodPost, r.Header, of.from)
+	c.req.intake, c.reply.w = intake.Intake{From: of.from, By: h}, h
 	c.req.id, c.req.stdio = of.id, of.stdio
 	c.member, c.of, c.req.nested, c.req.era, c.req.user = m, of, true, wire.Modern, of.who.user
 	if c.req.body, c.req.parsed = r.Body, r.Message; r.Message != nil {

@@ -1,8 +1,8 @@
 // Package upstream carries requests to MCP servers.
 //
-// A [Connection] takes a [Request] and returns an HTTP response whose body is the raw answer, or an Error
+// A [Connection] takes a [Request] and returns an answer, which is read message by message, or an Error
 // that says whether the request may have been carried out. [HTTP] sends it over Streamable HTTP. [Stdio]
-// gives it to a child process, and answers as a server over Streamable HTTP would. [Ask] makes a request and
+// gives it to a child process, and has the statuses of a server over Streamable HTTP. [Ask] makes a request and
 // reads its whole answer. What all of them share is in request.go.
 //
 // Over HTTP a message is sent at most once: http.go sends it, and replay.go keeps net/http from sending it again.
@@ -15,7 +15,7 @@
 //	child.flush     pipe.go     writes it, at once or by the child's writer
 //	receiver        receive.go  reads what the child says line by line, finds the call by the id,
 //	                            and puts the client's id back
-//	Mailbox         mailbox.go  holds it until the client reads, as JSON or as an event stream;
+//	Mailbox         mailbox.go  holds it, with the signs of the receiver's scan, until the client reads;
 //	                            an answer over 1 MiB is a longAnswer (long.go)
 //
 // Messages that a child sends unasked go to its session's stream or, if clients share the child, to the

@@ -162,7 +162,7 @@ func (t *Transport) alter(ctx context.Context, resp *http.Response, c *intercept
 		resp.Body = newStreamed(resp, c.id, func(answer []byte) io.Reader {
 			var text []byte
 			for _, msg := range t.injector.change(todo, c, answer) {
-				text = wire.AppendMessage(text, msg)
+				text = wire.AppendEvent(text, "", "message", msg)
 			}
 			last, _ := todo.deliver(ctx, bytes.NewReader(text), int64(len(text)))
 			return last

@@ -8,10 +8,10 @@
 //	  |  Splice          puts other values in some places
 //	  v
 //	server
-//	  |  MessageReader   JSON or events, of any size, which a Scanner sees piece by piece
+//	  |  MessageReader   an Answer of any size, which a Scanner sees piece by piece
 //	  v
 //	Part                 raw bytes, and the signs of a failure
-//	  |  Raw, Passage    as it is, or changed by a Rewriter
+//	  |  Rewriter        as it is, or changed
 //	  v
 //	client
 //
@@ -21,7 +21,8 @@
 // in pieces, in constant memory, and is as lenient as JSON is: it only records the signs that
 // distinguish an answer from a failure.
 //
-// A server's answer, JSON or event stream, is read with a [MessageReader]:
+// A server's [Answer] has come over HTTP, as JSON or as an event stream, or consists of [Parts] from within this
+// program, of which a [Pipe] carries some from one goroutine to another. It is read with a [MessageReader]:
 //
 //	messages.Read(resp, window)
 //	for part := range messages.Parts() {
@@ -29,9 +30,9 @@
 //	}
 //	err := messages.End()
 //
-// A [Part] is a scanned message, whole or in pieces, with its raw bytes; nothing scans it again. Its
-// content is passed on unchanged (Raw), or changed by a [Rewriter], which a [Passage] does for messages
-// of any size. MessageReader.Rest collects a message that came in pieces, and Whole passes over those that
+// A [Part] is a scanned message, whole or in pieces, with its raw bytes if it came as an event. It travels with its signs,
+// and is scanned again only where its text is changed by a [Rewriter], or it is larger than its next reader's window.
+// Who writes to an HTTP client makes it an event: [Event.AppendTo]. MessageReader.Rest collects a message that came in pieces, and Whole passes over those that
 // are too large to come as a whole.
 //
 // A message is parsed where it comes in, and travels as a [Message]: only who changes its text, such as its id or

@@ -18,8 +18,6 @@ type Part struct {
 	Other bool
 	// Kind is the message's kind, as far as it is known before Complete.
 	Kind Kind
-	// Signs are the message's signs so far.
-	Signs *Signs
 	// Err is the *lexer.SyntaxError if the text turned out not to be a message.
 	Err error
 }
@@ -41,6 +39,7 @@ type MessageReader struct {
 	src     io.Reader // of a JSON body, or a message that is read in pieces
 	length  int64     // of the body, if positive
 	window  int
+	asIs    bool // parts are returned in the pieces in which they come
 	buf     []byte
 	over    bool // the body has been read to its end
 	other   bool // the event that is being read is ignored by clients
@@ -59,10 +58,13 @@ func NewMessageReader(resp *Answer, window int) *MessageReader {
 	return r
 }
 
+// AsIs is the window of a reader that returns the messages of [Parts] in the pieces in which they come.
+const AsIs = -1
+
 // Read makes r read an answer; see [MessageReader.Reset].
 func (r *MessageReader) Read(resp *Answer, window int) {
 	r.Reset(resp.body, resp.Stream, resp.Length, window)
-	r.parts = resp.parts
+	r.parts, r.asIs = resp.parts, window == AsIs
 }
 
 // Reset makes r read another body, an event stream or a JSON text, and keeps its memory. A length above
@@ -75,7 +77,7 @@ func (r *MessageReader) Reset(body io.Reader, isEvents bool, length int64, windo
 	r.scan.Reset()
 	r.isJSON, r.src, r.length, r.window, r.buf = !isEvents, body, length, window, r.buf[:0]
 	r.over, r.other, r.end, r.current = false, false, nil, Part{Event: Event{Complete: true}}
-	r.parts, r.pieces = nil, pieces{}
+	r.parts, r.asIs, r.pieces = nil, false, pieces{}
 	if cap(r.buf) > keptBuffer {
 		r.buf = nil
 	}
@@ -199,12 +201,14 @@ func (r *MessageReader) nextOfParts(p *Part) (*Part, error) {
 		case next.Other:
 			*p = *next
 			return p, nil
-		case next.Complete && len(next.Data) <= r.window:
+		case r.asIs || next.Complete && len(next.Data) <= r.window:
 			if *p = *next; p.Signs != nil {
 				p.Kind = p.Signs.Message()
 				return p, nil
 			}
-			r.scan.Reset()
+			if p.First {
+				r.scan.Reset()
+			}
 			r.look(p, p.Data)
 			return p, nil
 		}

@@ -50,6 +50,12 @@ func IsEvents(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusOK && IsMediaType(resp.Header.Get("Content-Type"), TypeEventStream)
 }
 
+// Until returns the answer, whose Close calls that of end.
+func (r *Answer) Until(end io.Closer) *Answer {
+	r.end = end
+	return r
+}
+
 // Close ends the answer, even while it is being read.
 func (r *Answer) Close() error {
 	if r.end == nil {
@@ -191,11 +197,6 @@ func respond(status int, text []byte, contentType string) *Answer {
 // RespondText returns an answer that is a JSON text of unknown length.
 func RespondText(body io.ReadCloser) *Answer {
 	return &Answer{Status: http.StatusOK, Length: -1, end: body, body: body}
-}
-
-// RespondEvents returns an answer that is an event stream.
-func RespondEvents(body io.ReadCloser) *Answer {
-	return &Answer{Status: http.StatusOK, Stream: true, Length: -1, end: body, body: body}
 }
 
 // RespondResult returns the answer to a request with a result, which is JSON.

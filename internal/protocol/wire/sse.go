@@ -42,6 +42,9 @@ type Event struct {
 	ID    []byte        // the last id field
 	Type  []byte        // the last event field; empty means message
 	Retry time.Duration // from the last retry field, or negative
+
+	// Signs are what a [Scanner] has found in the data of the event so far; nil: nothing has scanned it.
+	Signs *Signs
 }
 
 // EventReader splits a stream of server-sent events (HTML Standard, section 9.2). It returns an event
@@ -411,7 +414,7 @@ var messageType = []byte("message") // never changed
 // Changed returns the event, or the piece of one, with other data.
 func (e *Event) Changed(data []byte) *Event {
 	changed := *e
-	changed.Data, changed.Raw = data, nil
+	changed.Data, changed.Raw, changed.Signs = data, nil, nil
 	return &changed
 }
 
@@ -435,7 +438,7 @@ func (e *Event) AppendTo(dst []byte) []byte {
 	start := len(dst)
 	dst = append(dst, e.Data...)
 	if OneLine(dst[start:]); e.Complete {
-		dst = append(dst, EventEnd...)
+		dst = append(dst, "\n\n"...)
 	}
 	return dst
 }
@@ -497,4 +500,19 @@ func WithoutComments(raw []byte) []byte {
 		raw = raw[next:]
 	}
 	return out
+}
+
+// OneLine puts a JSON text on one line, in place: between two tokens, a space is as good as a line
+// break.
+func OneLine(text []byte) {
+	for _, end := range []byte("\n\r") {
+		for rest := text; ; {
+			i := bytes.IndexByte(rest, end)
+			if i < 0 {
+				break
+			}
+			rest[i] = ' '
+			rest = rest[i+1:]
+		}
+	}
 }

@@ -20,6 +20,7 @@
 //	                    -> modern.Server -> peer.Peer -> server of the modern era
 //
 // Each direction is a package of its own, and neither knows the other. Its method Do takes the parsed request
-// and returns an answer of the client's era: with the client's id, as JSON or as an event stream, whichever
-// the server chose. Answers of any size flow through a [wire.Passage], in constant memory.
+// and returns an answer of the client's era: with the client's id, alone or after other messages, as the
+// server chose. Answers of any size flow through a [wire.Rewriter], in constant memory; what it has changed is
+// scanned by its reader, and nothing else is scanned again.
 package bridge

@@ -163,7 +163,7 @@ func (o *legacyEra) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, 
 		o.call(c)
 		_ = w.Close()
 	}()
-	return wire.RespondEvents(out), nil
+	return events(out), nil
 }
 
 func (o *legacyEra) answerModern(m *wire.Message, header http.Header) *wire.Answer {
@@ -194,7 +194,13 @@ func (o *legacyEra) stream(ctx context.Context) *wire.Answer {
 	r, w := io.Pipe()
 	context.AfterFunc(ctx, func() { _ = r.CloseWithError(context.Cause(ctx)) })
 	o.streams = append(o.streams, w)
-	return wire.RespondEvents(r)
+	return events(r)
+}
+
+func events(body io.ReadCloser) *wire.Answer {
+	resp := wire.RespondText(body)
+	resp.Stream = true
+	return resp
 }
 
 // Name implements [upstream.Connection].

@@ -237,12 +237,12 @@ func (s *streamed) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, e
 		return s.modernEra.Do(ctx, r)
 	}
 	prefix, suffix := `{"jsonrpc":"2.0","result":{"content":[{"type":"text","text":"`, `"}],"resultType":"complete"},"id":1}`
-	events := s.header.Get("Content-Type") == wire.TypeEventStream
-	if events {
+	isStream := s.header.Get("Content-Type") == wire.TypeEventStream
+	if isStream {
 		prefix, suffix = "data: "+prefix, suffix+"\n\n"
 	}
 	resp := wire.RespondText(io.NopCloser(io.MultiReader(strings.NewReader(prefix), io.LimitReader(letters{}, streamedSize), strings.NewReader(suffix))))
-	resp.Stream = events
+	resp.Stream = isStream
 	return resp, nil
 }
 

@@ -43,8 +43,18 @@ type exchange struct {
 // said is one of the things that a server says before the answer.
 type said struct {
 	question *question     // a request to the client
-	notice   *wire.Message // a notification
 	text     []byte        // anything else: its reader decides
+	signs    *wire.Signs   // of text
+	notice   *wire.Message // text, if it is a notification
+}
+
+// part returns the text for the client, with edits.
+func (s *said) part(edits ...wire.Edit) *wire.Part {
+	signs := s.signs.Edited(edits...)
+	part := wire.Whole(wire.Splice(nil, s.text, edits...))
+	wire.OneLine(part.Data)
+	part.Signs = &signs
+	return &part
 }
 
 // An ending is how a call ends.
@@ -100,11 +110,11 @@ func (c *exchange) tell(s said) {
 }
 
 // offer is tell for what is useless later: it does not wait long for a slow client.
-func (c *exchange) offer(notice *wire.Message) {
+func (c *exchange) offer(notice said) {
 	ctx, cancel := context.WithTimeout(c.ctx, time.Second)
 	defer cancel()
 	select {
-	case c.said <- said{notice: notice}:
+	case c.said <- notice:
 	case <-ctx.Done():
 	}
 }
@@ -121,7 +131,9 @@ func (c *exchange) listen(l *eventReader) {
 		case part.Complete && (part.Kind == wire.Request || part.Kind == wire.Notification):
 			c.hear(part)
 		case part.Complete && part.Kind == wire.Response && !part.Signs.ID.Equal(c.id):
-			c.tell(said{text: wire.SpliceID(nil, part.Data, part.Signs.IDAt, nobody)})
+			edit := wire.Edit{At: part.Signs.IDAt, With: nobody}
+			signs := part.Signs.Edited(edit)
+			c.tell(said{text: wire.Splice(nil, part.Data, edit), signs: &signs})
 		default:
 			c.ending <- ending{of: l, answer: part}
 			return
@@ -152,16 +164,22 @@ func (c *exchange) resume(l *eventReader, err error) bool {
 // nobody is the id of an answer that is not to the client's request.
 var nobody = wire.ID("null")
 
+// heard returns a notification, in memory of its own.
+func heard(part *wire.Part) said {
+	signs := part.Signs.Edited()
+	s := said{text: bytes.Clone(part.Data), signs: &signs, notice: new(wire.Message)}
+	if wire.Parse(s.text, s.notice) != nil {
+		s.notice = nil
+	}
+	return s
+}
+
 func (c *exchange) hear(part *wire.Part) {
 	if part.Kind == wire.Notification {
 		if c.s.srv.isHeld(c) { // there is nobody to tell
 			return
 		}
-		heard := said{text: bytes.Clone(part.Data), notice: new(wire.Message)}
-		if wire.Parse(heard.text, heard.notice) != nil {
-			heard.notice = nil
-		}
-		c.tell(heard)
+		c.tell(heard(part))
 		return
 	}
 	about := c

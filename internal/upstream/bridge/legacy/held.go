@@ -116,8 +116,8 @@ func (srv *Bridge) resume(ctx context.Context, m *wire.Message, number int64) (*
 	t := c.turn(ctx, m)
 	answer := json.Lookup(m.Params, "/inputResponses/"+inputKey)
 	if answer.Kind() != '{' { // the question is repeated
-		if text := t.ask(c.question); text != nil {
-			return wire.Respond(http.StatusOK, text), nil
+		if part := t.ask(c.question); part != nil {
+			return wire.RespondMessage(part.Data, nil), nil
 		}
 		return t.begin()
 	}

@@ -1,7 +1,6 @@
 package legacy
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"time"
@@ -142,16 +141,18 @@ func (s *session) hear(at *opened, part *wire.Part) {
 		}
 		return
 	}
-	m := new(wire.Message)
-	if part.Kind == wire.Notification && wire.Parse(bytes.Clone(part.Data), m) == nil && !s.hearOfCall(m) {
-		s.publish(m)
+	if part.Kind != wire.Notification {
+		return
+	}
+	if notice := heard(part); notice.notice != nil && !s.hearOfCall(notice) {
+		s.publish(notice.notice)
 	}
 }
 
 // hearOfCall passes a notification to the call that it is about. It reports false if it is about none.
-func (s *session) hearOfCall(m *wire.Message) bool {
+func (s *session) hearOfCall(notice said) bool {
 	var c *exchange
-	switch m.Method {
+	switch m := notice.notice; m.Method {
 	case wire.MethodProgress:
 		s.mu.Lock()
 		c = s.calls[string(m.ProgressToken)]
@@ -162,7 +163,7 @@ func (s *session) hearOfCall(m *wire.Message) bool {
 		return false
 	}
 	if c != nil && !s.srv.isHeld(c) {
-		c.offer(m)
+		c.offer(notice)
 	}
 	return true
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/recoursehq/recourse/internal/upstream/bridge/peer"
 )
 
-// A turn is a client's request about a call, and its answer: the call's result, or a question. It is the body
-// of that answer.
+// A turn is a client's request about a call, and its answer: the call's result, or a question. It is what that
+// answer consists of.
 type turn struct {
 	c     *exchange
 	id    wire.ID
@@ -22,14 +22,16 @@ type turn struct {
 	level wire.LogLevel
 	stop  func() bool // makes the call independent of the client's request
 
-	out []byte // out[at:] is not read yet
-	at  int
-	err error // how reading ends after that
+	first *wire.Part // of what the client gets, if it is known already
+	err   error      // how reading ends after that
 
-	isEvents bool         // the answer is an event stream, and not one JSON text
+	isStream bool         // other messages may come before the answer
 	of       *eventReader // where the call's answer is; nil: it has not begun
-	passage  wire.Passage // of that
-	whole    bool         // it has been read
+	answer   *wire.Part   // its first piece; nil: it is yet to be read
+	rewriter wire.Rewriter
+	part     wire.Part // of the answer in the client's form
+	room     []byte    // the memory of its data
+	whole    bool      // the answer has been read
 
 	// For Close, which may be called while another goroutine reads:
 	asked atomic.Bool // the turn ended with a question: the call belongs to the next turn
@@ -48,39 +50,36 @@ func (c *exchange) turn(ctx context.Context, m *wire.Message) *turn {
 
 // begin returns the answer as soon as its form is known.
 func (t *turn) begin() (*wire.Answer, error) {
-	text := t.next()
+	t.first = t.next()
 	switch {
 	case t.asked.Load():
-		return wire.Respond(http.StatusOK, text), nil
+		return wire.RespondMessage(t.first.Data, nil), nil
 	case t.of == nil && t.err != nil:
 		t.stop()
 		t.c.end(errNotWanted)
 		return nil, t.err
-	case t.of != nil && !t.of.resp.Stream:
-		resp := wire.RespondText(t)
-		resp.Status, resp.Header = t.of.resp.Status, peer.AnswerHeader(t.of.resp.Header)
-		return resp, nil
-	case text != nil:
-		t.out = wire.AppendMessage(t.out, text)
 	}
-	t.isEvents = true
-	return wire.RespondEvents(t), nil
+	resp := wire.RespondParts(t, t)
+	if t.isStream = t.of == nil || t.of.resp.Stream; !t.isStream {
+		resp.Status, resp.Header, resp.Stream = t.of.resp.Status, peer.AnswerHeader(t.of.resp.Header), false
+	}
+	return resp, nil
 }
 
 // next returns the next message for the client before the answer, or nil if the answer has begun or there
 // will be none.
-func (t *turn) next() []byte {
+func (t *turn) next() *wire.Part {
 	for {
-		var text []byte
+		var part *wire.Part
 		select {
 		case s := <-t.c.said:
 			switch {
 			case s.question != nil:
-				text = t.ask(s.question)
+				part = t.ask(s.question)
 			case s.notice != nil:
-				text = t.notice(s.notice)
+				part = t.notice(&s)
 			default:
-				text = s.text
+				part = s.part()
 			}
 		case e := <-t.c.ending:
 			t.end(e)
@@ -89,42 +88,41 @@ func (t *turn) next() []byte {
 			t.end(ending{err: t.c.s.srv.p.Broken(t.c.ctx, context.Cause(t.c.ctx))})
 			return nil
 		}
-		if text != nil {
-			return text
+		if part != nil {
+			return part
 		}
 	}
 }
 
 func (t *turn) end(e ending) {
 	t.over.Store(true)
-	t.of, t.err = e.of, e.err
+	t.of, t.answer, t.err = e.of, e.answer, e.err
 	if t.of == nil || t.err != nil {
 		return
 	}
-	if t.isEvents && t.of.resp.Status != http.StatusOK { // it is too late to pass the status on
+	if t.isStream && t.of.resp.Status != http.StatusOK { // it is too late to pass the status on
 		t.err = t.c.s.srv.p.Refused(t.of.resp)
 		return
 	}
-	t.passage.ToModern(t.c.id, t.id, peer.Cacheable(t.c.method))
-	t.passage.Begin(&t.of.messages, e.answer, t.isEvents || t.of.resp.Stream)
+	t.rewriter.ToModern(t.c.id, t.id, peer.Cacheable(t.c.method))
 }
 
 // notice returns a notification in the client's form, or nil if the client does not get it.
-func (t *turn) notice(m *wire.Message) []byte {
-	switch {
+func (t *turn) notice(s *said) *wire.Part {
+	switch m := s.notice; {
 	case m.Method == wire.MethodProgress && t.token != nil && wire.ID(m.ProgressToken).Equal(t.c.id):
-		return wire.Splice(nil, m.Raw, wire.Edit{At: m.ProgressTokenAt, With: t.token})
+		return s.part(wire.Edit{At: m.ProgressTokenAt, With: t.token})
 	case m.Method == wire.MethodLog && t.c.s.srv.p.Program && t.c.s.key.of.IsAnonymous():
 		return nil // a program says it on behalf of any call
 	case m.Method == wire.MethodLog && t.level > 0 && wire.LogLevelOf(json.Text(m.Params, "/level")) >= t.level:
-		return m.Raw
+		return s.part()
 	default: // it is about somebody else, or not wanted
 		return nil
 	}
 }
 
 // ask makes a question the answer of the turn, or returns nil if it cannot be asked.
-func (t *turn) ask(q *question) []byte {
+func (t *turn) ask(q *question) *wire.Part {
 	state, ok := t.c.s.srv.keepCall(t.c, q)
 	switch {
 	case !ok:
@@ -136,25 +134,26 @@ func (t *turn) ask(q *question) []byte {
 	}
 	t.asked.Store(true)
 	t.err = io.EOF
-	return q.ask(t.id, state)
+	part := wire.Whole(q.ask(t.id, state))
+	return &part
 }
 
-// Read implements io.Reader.
-func (t *turn) Read(p []byte) (int, error) {
-	for t.at == len(t.out) {
-		if t.err != nil {
-			return 0, t.why()
-		}
-		t.out, t.at = t.out[:0], 0
+// Next implements [wire.Parts].
+func (t *turn) Next() (*wire.Part, error) {
+	if part := t.first; part != nil {
+		t.first = nil
+		return part, nil
+	}
+	for t.err == nil {
 		if t.of != nil {
-			t.readOn()
-		} else if text := t.next(); text != nil {
-			t.out = wire.AppendMessage(t.out, text)
+			if part := t.readOn(); part != nil {
+				return part, nil
+			}
+		} else if part := t.next(); part != nil {
+			return part, nil
 		}
 	}
-	n := copy(p, t.out[t.at:])
-	t.at += n
-	return n, nil
+	return nil, t.why()
 }
 
 // why returns why reading ends. If the call was given up, that is the reason: a server that was notified may
@@ -166,15 +165,25 @@ func (t *turn) why() error {
 	return t.err
 }
 
-// readOn reads more of the answer, and then to the end of its stream.
-func (t *turn) readOn() {
-	if t.whole {
-		_, t.err = t.of.messages.Next()
-		return
+// readOn returns the next piece of the answer in the client's form. After the last one, it reads to the end of its stream.
+func (t *turn) readOn() *wire.Part {
+	part := t.answer
+	if t.answer = nil; part == nil {
+		part, t.err = t.of.messages.Next()
 	}
-	var piece []byte
-	piece, t.whole, t.err = t.passage.Next()
-	t.out = append(t.out, piece...)
+	if part == nil || t.whole {
+		return nil
+	}
+	t.room = t.rewriter.Append(t.room[:0], part.Data)
+	if t.whole = t.err == nil && part.Complete; t.whole || t.err != nil {
+		t.room = t.rewriter.Close(t.room)
+	}
+	if t.isStream {
+		wire.OneLine(t.room)
+	}
+	t.part = wire.Whole(t.room)
+	t.part.First, t.part.Complete = part.First, t.whole
+	return &t.part
 }
 
 // Close implements io.Closer. A call that has not been answered is given up.
@@ -192,4 +201,4 @@ func (t *turn) Close() error {
 
 var errNotWanted = errors.New("the answer is no longer needed")
 
-var _ io.ReadCloser = (*turn)(nil)
+var _ wire.Parts = (*turn)(nil)

@@ -1,7 +1,6 @@
 package modern
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +41,7 @@ func (c *exchange) run() {
 // close ends the answer; with an error it is aborted.
 func (c *exchange) close(err error) {
 	if c.answer != nil {
-		_ = c.answer.CloseWithError(err) // never fails
+		c.answer.End(err)
 	}
 }
 
@@ -141,23 +140,44 @@ func (c *exchange) look(part *wire.Part) (*inputRequired, error) {
 }
 
 func (c *exchange) pass(resp *wire.Answer, part *wire.Part) error {
-	c.passage.ToLegacy(c.id, c.clientID, peer.Cacheable(c.method))
+	c.rewriter.ToLegacy(c.id, c.clientID, peer.Cacheable(c.method))
 	if part.Complete && c.answer == nil {
-		text := c.passage.Close(c.passage.Append(make([]byte, 0, len(part.Data)), part.Data))
+		text := c.rewriter.Close(c.rewriter.Append(make([]byte, 0, len(part.Data)), part.Data))
 		c.begun <- beginning{resp: peer.Respond(http.StatusOK, resp.Header, text)}
 		return nil
 	}
 	c.begin(resp.Header, false)
-	for c.passage.Begin(&c.messages, part, c.isEvents); ; {
-		piece, last, err := c.passage.Next()
-		if last && !part.First && c.isQuestion(part.Signs) {
-			c.write(bytes.TrimSuffix(piece, []byte("\n\n"))) // the part where it breaks off is not an event
-			return c.srv.p.BadResponse(errLargeQuestion)
+	if part.Complete && part.Kind == wire.Notification {
+		c.piece(append(c.room[:0], part.Data...), true, true, part.Signs)
+		return nil
+	}
+	for err := error(nil); ; {
+		last, isLarge := err == nil && part.Complete, !part.First
+		c.room = c.rewriter.Append(c.room[:0], part.Data)
+		if last {
+			c.room = c.rewriter.Close(c.room)
 		}
-		if c.write(piece); last || err != nil {
+		if last && isLarge && c.isQuestion(part.Signs) {
+			err = c.srv.p.BadResponse(errLargeQuestion)
+		}
+		if c.piece(c.room, part.First, err == nil && last, nil); last || err != nil {
+			return err
+		}
+		if part, err = c.messages.Next(); part == nil {
 			return err
 		}
 	}
+}
+
+// piece gives the client a piece of a message, in the form that it has for the client; signs may be nil.
+func (c *exchange) piece(text []byte, first, last bool, signs *wire.Signs) {
+	if c.isEvents {
+		wire.OneLine(text)
+	}
+	c.room = text
+	part := wire.Whole(text)
+	part.First, part.Complete, part.Signs = first, last, signs
+	c.send(&part)
 }
 
 // isQuestion reports whether the answer, as far as it is known, says that it needs input.
@@ -170,26 +190,28 @@ func (c *exchange) begin(from http.Header, events bool) {
 	if c.answer != nil {
 		return
 	}
-	body, answer := io.Pipe()
+	answer := wire.NewPipe()
 	c.answer, c.isEvents = answer, events
-	stop := context.AfterFunc(c.asker, func() { _ = answer.CloseWithError(context.Cause(c.asker)) }) // never fails
+	stop := context.AfterFunc(c.asker, func() { answer.End(context.Cause(c.asker)) })
 	context.AfterFunc(c.ctx, func() { stop() })
-	r := wire.RespondEvents(body)
-	r.Header, r.Stream = peer.AnswerHeader(from), events
-	if events {
+	r := wire.RespondParts(answer, answer)
+	if r.Header, r.Stream = peer.AnswerHeader(from), events; events {
 		r.Header["Content-Type"] = []string{wire.TypeEventStream}
 		r.Header["Cache-Control"] = []string{"no-cache"}
 	}
 	c.begun <- beginning{resp: r}
 }
 
-// write gives the client a piece of the answer. A call whose client has gone continues, unless the body was
+// say gives the client a message of the bridge's own.
+func (c *exchange) say(text []byte) {
+	part := wire.Whole(text)
+	c.send(&part)
+}
+
+// send gives the client a part of the answer. A call whose client has gone continues, unless the answer was
 // closed.
-func (c *exchange) write(p []byte) {
-	if len(p) == 0 {
-		return
-	}
-	if _, err := c.answer.Write(p); err != nil && c.asker.Err() == nil {
+func (c *exchange) send(part *wire.Part) {
+	if err := c.answer.Send(part); err != nil && c.asker.Err() == nil {
 		c.end(context.Canceled)
 	}
 }
@@ -202,7 +224,7 @@ func (c *exchange) refusal(resp *wire.Answer) error {
 	rpc := json.Lookup(text, "/error")
 	switch {
 	case c.answer != nil && rpc.Kind() == '{':
-		c.write(wire.AppendMessage(nil, wire.AppendFailure(nil, c.clientID, rpc)))
+		c.say(wire.AppendFailure(nil, c.clientID, rpc))
 		return nil
 	case c.answer != nil:
 		return c.srv.p.Refused(peer.Respond(resp.Status, resp.Header, text))

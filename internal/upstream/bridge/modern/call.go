@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"time"
 
@@ -44,10 +43,11 @@ type exchange struct {
 	clientID wire.ID
 	asker    context.Context
 	begun    chan beginning // room for one
-	answer   *io.PipeWriter // nil: it has not begun, or is a whole text
-	isEvents bool           // it is an event stream
+	answer   *wire.Pipe     // nil: it has not begun, or is a whole text
+	isEvents bool           // other messages may come before it
 	messages wire.MessageReader
-	passage  wire.Passage
+	rewriter wire.Rewriter
+	room     []byte // memory of a piece
 }
 
 // A beginning is what Do returns.

@@ -36,7 +36,7 @@ type inputRequest struct {
 	Params json.Value `json:"params"`
 }
 
-func (q inputRequest) event(id wire.ID) []byte {
+func (q inputRequest) message(id wire.ID) []byte {
 	var params json.Value
 	if q.Params.Kind() == '{' {
 		params = q.Params
@@ -46,7 +46,7 @@ func (q inputRequest) event(id wire.ID) []byte {
 		members.Add("elicitationId", json.Value(id))
 		params = members.AppendTo(nil)
 	}
-	return wire.AppendMessage(nil, wire.AppendRequest(nil, id, q.Method, params))
+	return wire.AppendRequest(nil, id, q.Method, params)
 }
 
 // asksForURL reports whether the client should show its user a link.
@@ -123,7 +123,7 @@ func (c *exchange) answers(asked *inputRequired) (map[string]json.Value, error) 
 	}
 	c.begin(nil, true)
 	for i, name := range names {
-		c.write(asked.Requests[name].event(ids[i]))
+		c.say(asked.Requests[name].message(ids[i]))
 	}
 	answers := make(map[string]json.Value, len(names))
 	for _, name := range names {

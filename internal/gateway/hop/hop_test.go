@@ -1,4 +1,4 @@
-package many_test
+package hop_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/upstream/many"
+	"github.com/recoursehq/recourse/internal/gateway/hop"
 )
 
 // Close cancels the server's call only if its answer comes in pieces and has not been read to the end.
@@ -20,21 +20,21 @@ func TestCloseCancelsUnfinishedCalls(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
-				h := many.NewHop(cancel, func() *recourse.Error { return nil })
+				h := hop.New(cancel, func() *recourse.Error { return nil })
 				read := make(chan struct{})
 				var cancelled bool
 				go h.Serve(func() (broken bool) {
 					if !cancels {
 						h.Header().Set("Content-Length", strconv.Itoa(len(text)))
 					}
-					h.WriteHeader(http.StatusOK)
+					h.Begin(http.StatusOK, false)
 					_, _ = io.WriteString(h, text)
 					<-read
 					synctest.Wait() // until Close waits for this call
 					cancelled = ctx.Err() != nil
 					return false
 				})
-				resp, ok := h.Response()
+				resp, ok := h.Answer()
 				if !ok {
 					t.Fatal("there is no answer")
 				}
