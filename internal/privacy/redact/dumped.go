@@ -111,5 +111,7 @@ func inBrackets(before, _ string) bool {
 // toldSecret is namesSecret where a word may stand in place of the secret.
 func toldSecret(name, value string) bool { return namesSecret(name, value) && isTold(value) }
 
-// toldAlone is for writings without a name.
-func toldAlone(_, value string) bool { return isTold(value) && !isMark(value) && !isPlaceholder(value) }
+// toldAlone is for writings without a name. What has been masked already, as in rk_test_****abcd, tells which key it was.
+func toldAlone(_, value string) bool {
+	return isTold(value) && !isMark(value) && !isPlaceholder(value) && !strings.Contains(value, "***")
+}

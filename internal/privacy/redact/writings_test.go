@@ -56,7 +56,7 @@ func TestWritings(t *testing.T) {
 		`{"token":{}}`, "name: token\nvalue: the one that the server gave", "<td>Password</td><td>must be longer than 8 characters</td>", "<td>token</td><td>string</td>",
 		"the parameter 'token' has the value 'next'", "INSERT INTO users (name, email) VALUES ('bob', 'b1')", `{token, "a second one"}`, "decode(token, \"utf8\")",
 		"key: region, value: eu-west-1", "login: bob / admin", "No token provided: sign in first", "USER LOGIN FAILED", "AUTH is missing", "pragma once",
-		"identified by the number 17", "│ name │ north1 │",
+		"identified by the number 17", "Expired API Key provided: rk_test_****abcd", "│ name │ north1 │",
 		`{"d":"M150 0 L75 200 L225 200 Z and more of a path"}`, `{"kty":"EC","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU"}`, "a -> b1234", "tokens -> 1234",
 	} {
 		if masked := redact.New(redact.Secrets).String(text); masked != text && !strings.Contains(text, "identified by 'name'") {
