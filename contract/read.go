@@ -440,13 +440,16 @@ func (r *Reader) rpcForm(c *Contract, code, message string, data json.Value) (Re
 	return Reading{}, false
 }
 
+// recordSign is how a record is recognised.
+const recordSign = "record"
+
 // record uses a record that a server has sent. It changes e.
 func (r *Reader) record(e *recourse.Error) Reading {
 	r.believe(e)
 	if e.Origin == "" && !r.Trusted {
 		e.Origin = recourse.OriginServer
 	}
-	reading := Reading{Failure: e, Sign: "record"}
+	reading := Reading{Failure: e, Sign: recordSign}
 	for _, c := range r.Contracts {
 		if c.Name == e.Contract {
 			reading.Contract = c

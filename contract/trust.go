@@ -7,6 +7,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/clean"
+	"github.com/recoursehq/recourse/contract/internal/wild"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/privacy/argument"
 	"github.com/recoursehq/recourse/internal/protocol/json"
@@ -48,6 +49,7 @@ func (r *Reader) believe(e *recourse.Error) {
 // applyTrust reduces what was read to what is believed. refused says that, according to the status or a protocol
 // code, the call was not carried out.
 func (r *Reader) applyTrust(reading Reading, refused bool) Reading {
+	reading = r.heedDone(reading)
 	e := reading.Error()
 	if e == nil || r.Trusted {
 		return reading
@@ -60,6 +62,19 @@ func (r *Reader) applyTrust(reading Reading, refused bool) Reading {
 		e.Effect, e.EffectBasis = recourse.EffectNone, recourse.BasisKnown
 	}
 	reading.Failure = e
+	return reading
+}
+
+// heedDone marks a failure whose sentence says that something was done before it: the status or code of an answer only says what it
+// ended with. The record of a trusted server counts for more.
+func (r *Reader) heedDone(reading Reading) Reading {
+	e := reading.Error()
+	switch {
+	case e == nil, e.Effect != "" && e.Effect != recourse.EffectNone, r.Trusted && reading.Sign == recordSign:
+		return reading
+	case wild.SaysDone(e.Message):
+		reading.Failure = e.WithEffect(recourse.EffectUnknown).WithEffectBasis("")
+	}
 	return reading
 }
 

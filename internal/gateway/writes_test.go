@@ -100,6 +100,34 @@ func TestWritesAreNotRepeatedOnTheServersWord(t *testing.T) {
 	}
 }
 
+// A server is believed that something was done before what failed, whatever the status or the code of its answer means alone.
+func TestWhatWasDoneIsHeeded(t *testing.T) {
+	t.Parallel()
+	const said = "Created order 17, but the mail server refused the connection"
+	for _, server := range testkit.Eras {
+		for name, fault := range map[string]testkit.Fault{
+			"400": faults.StatusWith("", 400, "text/plain", said), "402": faults.StatusWith("", 402, "application/json", `{"error":"`+said+`"}`),
+			"409": faults.StatusWith("", 409, "application/json", `{"message":"`+said+`"}`), "422": faults.RPCStatus("", 422, -32603, said, ""),
+			"429": faults.StatusWith("", 429, "application/json", `{"error":"`+said+`"}`), "501": faults.StatusWith("", 501, "text/plain", said),
+			"-32602": faults.RPCError("", -32602, said, ""), "-32603": faults.RPCError("", -32603, said, ""), "result": faults.ToolError("", said),
+		} {
+			t.Run(server.String()+" "+name, func(t *testing.T) {
+				t.Parallel()
+				srv := testkit.NewServer(t, testkit.WithEra(server))
+				client := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Modern)
+				srv.Always(testkit.OrderCreate, fault.Running(true))
+				a, err := client.Call(t.Context(), testkit.OrderCreate, testkit.OrderArgs)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e := gatewaytest.Record(t, a); e.Effect != recourse.EffectUnknown || srv.Orders("A-17") != 1 {
+					t.Errorf("got effect %s, created %d times: %s", e.Effect, srv.Orders("A-17"), a.Body)
+				}
+			})
+		}
+	}
+}
+
 // A write on a kept connection that breaks is sent once, even if the client sends an idempotency key.
 func TestWritesAreSentOnceWithIdempotencyKeys(t *testing.T) {
 	t.Parallel()

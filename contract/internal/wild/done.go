@@ -60,8 +60,8 @@ const (
 	maxBut     = len("although ")
 )
 
-// saysDone reports whether a text about a failure also says that something was done.
-func saysDone(text string) bool {
+// SaysDone reports whether a text about a failure also says that something was done.
+func SaysDone(text string) bool {
 	text = reQuotes.ReplaceAllString(text[:min(len(text), maxSearched)], "x ")
 	breaks := reBreak.FindAllStringIndex(text, maxClauses)
 	listed := false // whether the clause goes on with a list

@@ -53,7 +53,7 @@ func find(own []*Family, now time.Time, text string, objects []*json.Node) *find
 		e.Message = text
 	}
 	best.objections(objects)
-	if saysDone(e.Message) || best.afterBreak() {
+	if SaysDone(e.Message) || best.afterBreak() {
 		e.Effect = recourse.EffectUnknown
 	}
 	e.Message = clean.Message(e.Message)
