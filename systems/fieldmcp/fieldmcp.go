@@ -64,7 +64,7 @@ type System struct {
 	server   *mcp.Server
 	handler  http.Handler
 	provider *StandIn       // nil: external
-	backend  *loopback.Host // serves provider
+	backend  *loopback.Local // serves provider
 	deere    *deere
 	auth     *authenticator
 	self     string // the caller on stdio

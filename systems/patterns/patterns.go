@@ -66,7 +66,7 @@ type Options struct {
 type System struct {
 	server  *mcp.Server
 	handler http.Handler
-	backend *loopback.Host
+	backend *loopback.Local
 	api     *apiClient
 	key     string
 }

@@ -68,7 +68,7 @@ type System struct {
 	contract *contract.Contract
 	server   *mcp.Server
 	handler  http.Handler
-	backend  *loopback.Host
+	backend  *loopback.Local
 	api      *apiClient
 	aliases  aliases
 	tunnel   tunnel

@@ -29,7 +29,7 @@ const (
 type regions struct {
 	users    directory
 	proxies  map[string]http.Handler // by region
-	backends []*loopback.Host
+	backends []*loopback.Local
 	client   *http.Transport
 	logger   *slog.Logger
 }

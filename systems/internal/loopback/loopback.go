@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A Host is a backend on a free port of the loopback interface.
-type Host struct {
+// A Local is a backend on a free port of the loopback interface.
+type Local struct {
 	URL string // without a path
 
 	srv  *http.Server
@@ -23,13 +23,13 @@ type Host struct {
 }
 
 // Serve starts a backend.
-func Serve(handler http.Handler) (*Host, error) {
+func Serve(handler http.Handler) (*Local, error) {
 	ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen for a backend: %w", err)
 	}
 	const headerTimeout = 5 * time.Second
-	s := &Host{
+	s := &Local{
 		URL: "http://" + ln.Addr().String(), done: make(chan error, 1),
 		srv: &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout},
 	}
@@ -38,7 +38,7 @@ func Serve(handler http.Handler) (*Host, error) {
 }
 
 // Close stops the backend and aborts the requests that it has not answered. Call it once.
-func (s *Host) Close() error {
+func (s *Local) Close() error {
 	err := s.srv.Close()
 	if ended := <-s.done; !errors.Is(ended, http.ErrServerClosed) {
 		err = errors.Join(err, ended)
