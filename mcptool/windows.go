@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/recent"
 )
 
 // Policy is an allowance of calls in a window of time.
@@ -40,35 +41,24 @@ type Charge interface {
 }
 
 // Windows is a [Limiter] in memory that counts the calls of each partition. It remembers
-// up to 100,000 partitions, and some 60 numbers for each window; a partition is forgotten
-// once all of its calls have left their windows. It is safe for concurrent use; get one
-// with [NewWindows].
+// the 100,000 partitions that were used last, and some 60 numbers for each window. It is
+// safe for concurrent use; get one with [NewWindows].
 type Windows struct {
 	policies []Policy
 	now      func() time.Time
 
 	mu         sync.Mutex
-	partitions map[string][]window // one for each policy
+	partitions *recent.Map[string, []window] // one for each policy
 }
 
 var _ Limiter = (*Windows)(nil)
 
-// A window holds the calls that currently count, in slots of time, oldest first.
-type window []slot
+// A window holds the calls that currently count.
+type window struct {
+	recent.Series
 
-// A slot counts the calls of a short time. They all leave the window with the last of
-// them, so that none leaves it early.
-type slot struct {
-	start, last time.Time
-	count       int64
+	month time.Time // in which they were made, if that is the window
 }
-
-const (
-	// maxPartitions bounds how many partitions are remembered.
-	maxPartitions = 100_000
-	// slots is the number of slots in a window.
-	slots = 60
-)
 
 // NewWindows returns a limiter that allows a call if each of policies does. now is the
 // clock; nil means time.Now.
@@ -76,7 +66,8 @@ func NewWindows(now func() time.Time, policies ...Policy) *Windows {
 	if now == nil {
 		now = time.Now
 	}
-	return &Windows{policies: slices.Clone(policies), now: now, partitions: map[string][]window{}}
+	partitions := recent.New[string, []window](recent.Bounds{Most: 100_000})
+	return &Windows{policies: slices.Clone(policies), now: now, partitions: partitions}
 }
 
 // Take charges a call of a partition to every policy, or refuses it and charges nothing.
@@ -91,115 +82,71 @@ func (l *Windows) Take(_ context.Context, partition string) (Charge, error) {
 	if slices.ContainsFunc(quotas, func(q recourse.Quota) bool { return q.Remaining <= 0 }) {
 		return nil, l.refusal(quotas, now)
 	}
-	charge := &windowCharge{l: l, partition: partition, charged: make([]time.Time, len(windows))}
 	for i, p := range l.policies {
-		charge.charged[i] = p.start(now)
-		windows[i] = windows[i].add(charge.charged[i], now)
+		windows[i].Add(now.UnixNano(), p.slots())
 	}
-	return charge, nil
+	return &windowCharge{l: l, partition: partition, at: now}, nil
 }
 
 // windows returns the windows of a partition, without what has left them.
 func (l *Windows) windows(partition string, now time.Time) []window {
-	windows, known := l.partitions[partition]
+	windows, known := l.partitions.GetAt(partition, now)
 	if !known {
-		if len(l.partitions) >= maxPartitions {
-			l.forget(now)
-		}
 		windows = make([]window, len(l.policies))
-		l.partitions[partition] = windows
+		l.partitions.Keep(partition, windows, 0)
 	}
 	for i, p := range l.policies {
-		windows[i] = p.current(windows[i], now)
+		w := &windows[i]
+		if p.Window > 0 {
+			w.Expire(now.UnixNano(), int64(p.Window))
+		} else if start := monthOf(now); !w.month.Equal(start) {
+			*w = window{month: start}
+		}
 	}
 	return windows
 }
 
-// forget drops the partitions whose calls no longer count, and one more, so that there is
-// always room.
-func (l *Windows) forget(now time.Time) {
-	for partition, windows := range l.partitions {
-		ended := true
-		for i, p := range l.policies {
-			ended = ended && len(p.current(windows[i], now)) == 0
-		}
-		if ended {
-			delete(l.partitions, partition)
-		}
-	}
-	for partition := range l.partitions {
-		if len(l.partitions) < maxPartitions {
-			return
-		}
-		delete(l.partitions, partition)
-	}
+// monthOf returns when the month of now began.
+func monthOf(now time.Time) time.Time {
+	return time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
-// start returns when the slot that contains now begins.
-func (p Policy) start(now time.Time) time.Time {
-	if p.Window <= 0 {
-		return time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+// slots returns the length by which a window is divided into slots.
+func (p Policy) slots() int64 {
+	if p.Window > 0 {
+		return int64(p.Window)
 	}
-	return now.Add(-time.Duration(now.UnixNano()) % max(p.Window/slots, 1))
+	return int64(31 * 24 * time.Hour)
 }
 
-// end returns when the calls of a slot leave the window.
-func (p Policy) end(s slot) time.Time {
-	if p.Window <= 0 {
-		return s.start.AddDate(0, 1, 0)
+// length returns the length of the window that now is in.
+func (p Policy) length(now time.Time) time.Duration {
+	if p.Window > 0 {
+		return p.Window
 	}
-	return s.last.Add(p.Window)
-}
-
-// current returns w without the slots that have left it.
-func (p Policy) current(w window, now time.Time) window {
-	return slices.DeleteFunc(w, func(s slot) bool { return !p.end(s).After(now) })
-}
-
-// add counts a call in the slot that begins at start.
-func (w window) add(start, now time.Time) window {
-	i := len(w) - 1
-	if i < 0 || !w[i].start.Equal(start) {
-		w, i = append(w, slot{start: start}), i+1
-	}
-	w[i].last = now
-	w[i].count++
-	return w
-}
-
-func (w window) count() (n int64) {
-	for _, s := range w {
-		n += s.count
-	}
-	return n
+	start := monthOf(now)
+	return start.AddDate(0, 1, 0).Sub(start)
 }
 
 // reset returns when w has room for a call again or, if it has room now, for more calls.
-func (p Policy) reset(w window, now time.Time) time.Time {
-	if len(w) == 0 {
-		return p.end(slot{start: p.start(now), last: now})
+func (p Policy) reset(w *window, now time.Time) time.Time {
+	switch {
+	case p.Window <= 0:
+		return monthOf(now).AddDate(0, 1, 0)
+	case w.Total == 0:
+		return now.Add(p.Window)
+	default:
+		return now.Add(time.Duration(w.Reset(now.UnixNano(), int64(p.Window), p.Limit)))
 	}
-	left := w.count()
-	for _, s := range w {
-		if left -= s.count; left < p.Limit {
-			return p.end(s)
-		}
-	}
-	return p.end(w[len(w)-1]) // nothing is allowed at all
 }
 
 // quotas returns the state of a partition, in the order of the policies.
 func (l *Windows) quotas(partition string, windows []window, now time.Time) []recourse.Quota {
 	quotas := make([]recourse.Quota, len(l.policies))
 	for i, p := range l.policies {
-		length := p.Window
-		if length <= 0 {
-			start := p.start(now)
-			length = start.AddDate(0, 1, 0).Sub(start)
-		}
 		quotas[i] = recourse.Quota{
-			Policy: p.Name, Limit: p.Limit, Window: length,
-			Remaining: max(p.Limit-windows[i].count(), 0), ResetAt: p.reset(windows[i], now), Partition: partition,
+			Policy: p.Name, Limit: p.Limit, Window: p.length(now),
+			Remaining: max(p.Limit-windows[i].Total, 0), ResetAt: p.reset(&windows[i], now), Partition: partition,
 		}
 	}
 	return quotas
@@ -228,7 +175,7 @@ func (l *Windows) refusal(quotas []recourse.Quota, now time.Time) *recourse.Erro
 type windowCharge struct {
 	l         *Windows
 	partition string
-	charged   []time.Time // the start of the slot in each window
+	at        time.Time
 	once      sync.Once
 }
 
@@ -246,11 +193,9 @@ func (c *windowCharge) Refund() {
 		c.l.mu.Lock()
 		defer c.l.mu.Unlock()
 		windows := c.l.windows(c.partition, c.l.now().UTC())
-		for i, w := range windows {
-			if at := slices.IndexFunc(w, func(s slot) bool { return s.start.Equal(c.charged[i]) && s.count > 0 }); at >= 0 {
-				if w[at].count--; w[at].count == 0 {
-					windows[i] = slices.Delete(w, at, at+1)
-				}
+		for i, p := range c.l.policies {
+			if p.Window > 0 || windows[i].month.Equal(monthOf(c.at)) {
+				windows[i].Remove(c.at.UnixNano(), p.slots())
 			}
 		}
 	})

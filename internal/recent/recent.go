@@ -1,5 +1,5 @@
-// Package recent holds values while they are used. It limits their number, their bytes, and the time since their last
-// use.
+// Package recent holds what is of interest for a while: values while they are used, in a [Map] that limits their number, their bytes
+// and the time since their last use; and calls while they count, in a [Series].
 package recent
 
 import (
@@ -21,7 +21,7 @@ type Map[K comparable, V any] struct {
 	bounds Bounds
 	taken  int // bytes
 	byKey  map[K]*list.Element
-	byUse  *list.List // of *entry[K, V], the one used last in front
+	byUse  *list.List // of *cached[K, V], the one used last in front
 }
 
 type cached[K comparable, V any] struct {

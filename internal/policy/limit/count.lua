@@ -1,4 +1,4 @@
--- Charges a call to windows, or takes one back, as series.go does: see there. KEYS are the windows. ARGV[1] is 0, or the time
+-- Charges a call to windows, or takes one back, as recent.Series does: see there. KEYS are the windows. ARGV[1] is 0, or the time
 -- of the call to take back; then follow, for each window, its calls and its length in milliseconds.
 -- The answer: 1 if the call was charged, the time, and for each window what remains and when it has room for one more call.
 local clock = redis.call('TIME')

@@ -80,6 +80,3 @@ var (
 	_ Counter = (*Redis)(nil)
 	_ Counter = (*Shared)(nil)
 )
-
-// slotsPerWindow is the number of slots in a window.
-const slotsPerWindow = 60

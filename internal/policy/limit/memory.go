@@ -15,7 +15,7 @@ type Memory struct {
 
 	mu     sync.Mutex
 	tables map[tableID]*table
-	found  []*series // of the call that is being counted
+	found  []*recent.Series // of the call that is being counted
 }
 
 // A tableID identifies a table.
@@ -25,13 +25,13 @@ type tableID struct {
 }
 
 // A table holds the counts of a window, by key.
-type table = recent.Map[Key, *series]
+type table = recent.Map[Key, *recent.Series]
 
 const (
 	// maxBytes limits the counts of one window to 20,000 to 70,000 keys.
 	maxBytes = 32 << 20
-	// seriesBytes is the approximate size of a key without its slots, and slotBytes that of a slot.
-	seriesBytes, slotBytes = 450, 16
+	// seriesBytes is the approximate size of a key without its slots.
+	seriesBytes = 450
 )
 
 // NewMemory returns a counter without any counts.
@@ -50,9 +50,9 @@ func (m *Memory) Take(_ context.Context, now time.Time, charges []Charge) (bool,
 		if s == nil {
 			c.at, c.Remaining, c.Reset = at, c.Window.Calls, 0
 		} else {
-			c.at = s.expire(at, int64(c.Window.Length))
-			c.Remaining = max(c.Window.Calls-s.total, 0)
-			c.Reset = time.Duration(s.reset(at, int64(c.Window.Length), c.Window.Calls))
+			c.at = s.Expire(at, int64(c.Window.Length))
+			c.Remaining = max(c.Window.Calls-s.Total, 0)
+			c.Reset = time.Duration(s.Reset(at, int64(c.Window.Length), c.Window.Calls))
 		}
 		ok = ok && !c.Full()
 	}
@@ -65,15 +65,13 @@ func (m *Memory) Take(_ context.Context, now time.Time, charges []Charge) (bool,
 		if s == nil {
 			s = m.enter(c)
 		}
-		before := cap(s.slots)
-		s.add(c.at, int64(c.Window.Length))
-		if grown := cap(s.slots) - before; grown > 0 {
+		if grown := s.Add(c.at, int64(c.Window.Length)); grown > 0 {
 			t := m.table(c.Window)
-			t.Grow(c.Key, grown*slotBytes)
-			t.Trim(0, func(other *series) bool { return other == s })
+			t.Grow(c.Key, grown)
+			t.Trim(0, func(other *recent.Series) bool { return other == s })
 		}
 		c.Remaining--
-		c.Reset = time.Duration(s.reset(at, int64(c.Window.Length), s.total))
+		c.Reset = time.Duration(s.Reset(at, int64(c.Window.Length), s.Total))
 	}
 	return true, nil
 }
@@ -85,7 +83,7 @@ func (m *Memory) Give(_ context.Context, charges []Charge) {
 	now := time.Now()
 	for i := range charges {
 		if s := m.find(&charges[i], now); s != nil {
-			s.remove(charges[i].at, int64(charges[i].Window.Length))
+			s.Remove(charges[i].at, int64(charges[i].Window.Length))
 		}
 	}
 }
@@ -104,7 +102,7 @@ func (m *Memory) Keep(windows []*Window) {
 	m.tables = kept
 }
 
-func (m *Memory) find(c *Charge, now time.Time) *series {
+func (m *Memory) find(c *Charge, now time.Time) *recent.Series {
 	t := m.tables[tableID{c.Window.ID, c.Window.Length}]
 	if t == nil {
 		return nil
@@ -118,14 +116,14 @@ func (m *Memory) table(w *Window) *table {
 	t := m.tables[id]
 	if t == nil {
 		// Whatever was not used for that long has left the window.
-		t = recent.New[Key, *series](recent.Bounds{Bytes: maxBytes, Idle: w.Length + w.Length/slotsPerWindow})
+		t = recent.New[Key, *recent.Series](recent.Bounds{Bytes: maxBytes, Idle: w.Length + w.Length/recent.SlotsPerWindow})
 		m.tables[id] = t
 	}
 	return t
 }
 
-func (m *Memory) enter(c *Charge) *series {
-	t, s := m.table(c.Window), new(series)
+func (m *Memory) enter(c *Charge) *recent.Series {
+	t, s := m.table(c.Window), new(recent.Series)
 	t.Keep(c.Key.clone(), s, seriesBytes)
 	return s
 }
