@@ -9,7 +9,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/policy/breaker"
-	"github.com/recoursehq/recourse/internal/policy/bulkhead"
+	"github.com/recoursehq/recourse/internal/policy/limit"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
@@ -81,7 +81,7 @@ type Protection struct {
 
 // A Bulkhead is the state of a bulkhead for a server or some of its tools.
 type Bulkhead struct {
-	bulkhead.State
+	limit.BulkheadState
 
 	Tools string // the name or pattern in the entry; "": all tools
 }
@@ -96,11 +96,11 @@ func (g *Gateway) Protections() []Protection {
 			p.Circuits = to.guard.breaker.States(now)
 		}
 		if to.guard.bulkhead != nil {
-			p.Bulkheads = append(p.Bulkheads, Bulkhead{State: to.guard.bulkhead.State()})
+			p.Bulkheads = append(p.Bulkheads, Bulkhead{BulkheadState: to.guard.bulkhead.State()})
 		}
 		for _, tool := range to.entry.Tools {
 			if b := to.guard.toolBulkheads[tool.Value.Concurrency]; b != nil {
-				p.Bulkheads = append(p.Bulkheads, Bulkhead{Tools: tool.Key, State: b.State()})
+				p.Bulkheads = append(p.Bulkheads, Bulkhead{Tools: tool.Key, BulkheadState: b.State()})
 			}
 		}
 		if p.Circuits != nil || p.Bulkheads != nil {

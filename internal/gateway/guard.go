@@ -3,27 +3,27 @@ package gateway
 import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/policy/breaker"
-	"github.com/recoursehq/recourse/internal/policy/bulkhead"
+	"github.com/recoursehq/recourse/internal/policy/limit"
 )
 
 // A guard stands between the calls and one server. Like the backend, it survives a reload.
 type guard struct {
-	breaker       *breaker.Breaker                           // nil: there is none
-	bulkhead      *bulkhead.Bulkhead                         // nil: there is none
-	toolBulkheads map[*config.Concurrency]*bulkhead.Bulkhead // by the entry of a tool or pattern
+	breaker       *breaker.Breaker                        // nil: there is none
+	bulkhead      *limit.Bulkhead                         // nil: there is none
+	toolBulkheads map[*config.Concurrency]*limit.Bulkhead // by the entry of a tool or pattern
 }
 
 // newGuard returns an entry's guard. It takes over the state of the previous target's, which may be nil.
 func newGuard(entry *config.Server, old *target) guard {
 	var before guard
-	toolsBefore := map[string]*bulkhead.Bulkhead{}
+	toolsBefore := map[string]*limit.Bulkhead{}
 	if old != nil {
 		before = old.guard
 		for _, tool := range old.entry.Tools {
 			toolsBefore[tool.Key] = before.toolBulkheads[tool.Value.Concurrency]
 		}
 	}
-	g := guard{bulkhead: bulkheadFor(entry.Concurrency, before.bulkhead), toolBulkheads: map[*config.Concurrency]*bulkhead.Bulkhead{}}
+	g := guard{bulkhead: bulkheadFor(entry.Concurrency, before.bulkhead), toolBulkheads: map[*config.Concurrency]*limit.Bulkhead{}}
 	if entry.Breaker != nil {
 		if g.breaker = before.breaker; g.breaker == nil {
 			g.breaker = breaker.New(breakerRule(entry.Breaker))
@@ -38,14 +38,14 @@ func newGuard(entry *config.Server, old *target) guard {
 }
 
 // bulkheadFor returns the bulkhead for a rule: the previous one, if there is one.
-func bulkheadFor(rule *config.Concurrency, before *bulkhead.Bulkhead) *bulkhead.Bulkhead {
+func bulkheadFor(rule *config.Concurrency, before *limit.Bulkhead) *limit.Bulkhead {
 	switch {
 	case rule == nil:
 		return nil
 	case before != nil:
 		return before
 	default:
-		return bulkhead.New(rule.Max, rule.Queue)
+		return limit.NewBulkhead(rule.Max, rule.Queue)
 	}
 }
 

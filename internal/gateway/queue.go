@@ -7,7 +7,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/intake"
-	"github.com/recoursehq/recourse/internal/policy/bulkhead"
+	"github.com/recoursehq/recourse/internal/policy/limit"
 )
 
 // queue holds an attempt back while too many calls to the tool or the server are in progress.
@@ -33,7 +33,7 @@ func queue(a *attempt, try try) end {
 }
 
 // takePlace waits for a place, or returns why the call does not get one.
-func (a *attempt) takePlace(b *bulkhead.Bulkhead, rule *config.Concurrency) *recourse.Error {
+func (a *attempt) takePlace(b *limit.Bulkhead, rule *config.Concurrency) *recourse.Error {
 	c := a.of
 	switch {
 	case b.Try():
@@ -50,7 +50,7 @@ func (a *attempt) takePlace(b *bulkhead.Bulkhead, rule *config.Concurrency) *rec
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, bulkhead.ErrFull):
+	case errors.Is(err, limit.ErrFull):
 		return c.to.heldBackFor(intake.BusyWait).
 			WithMessage("%s is busy with other calls, and no more of them can wait. This one was not sent.", c.to.entry.Title)
 	default:

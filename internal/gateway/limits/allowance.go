@@ -13,7 +13,6 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/policy/bulkhead"
 	"github.com/recoursehq/recourse/internal/policy/limit"
 )
 
@@ -128,7 +127,7 @@ func (a *Allowance) Leave(n *Counting) {
 
 func crowded(g *gate, key limit.Key, err error) *recourse.Error {
 	why := "and the queue is full"
-	if !errors.Is(err, bulkhead.ErrFull) {
+	if !errors.Is(err, limit.ErrFull) {
 		why = "and none of them ended in time"
 	}
 	return recourse.RateLimited(busyWait).WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/policy/bulkhead"
+	"github.com/recoursehq/recourse/internal/policy/limit"
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
@@ -117,7 +117,7 @@ func TestBulkheadWaits(t *testing.T) {
 			t.Error("got an answer after the client left")
 		}
 		synctest.Wait()
-		if s := g.Protections()[0].Bulkheads[0].State; s != (bulkhead.State{Max: 1, In: 1, Queued: 1}) {
+		if s := g.Protections()[0].Bulkheads[0].BulkheadState; s != (limit.BulkheadState{Max: 1, In: 1, Queued: 1}) {
 			t.Errorf("after a client has left: got bulkhead %+v", s)
 		}
 		all.Wait()
@@ -301,7 +301,7 @@ func TestSubscriptionTakesNoPlace(t *testing.T) {
 		if a := client.MustOrder(t); !a.Succeeded() {
 			t.Errorf("got %s", a.Body)
 		}
-		if s := g.Protections()[0].Bulkheads[0].State; s.In != 0 {
+		if s := g.Protections()[0].Bulkheads[0].BulkheadState; s.In != 0 {
 			t.Errorf("got bulkhead %+v", s)
 		}
 	})

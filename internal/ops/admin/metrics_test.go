@@ -20,7 +20,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/ops/admin"
 	"github.com/recoursehq/recourse/internal/policy/breaker"
-	"github.com/recoursehq/recourse/internal/policy/bulkhead"
+	"github.com/recoursehq/recourse/internal/policy/limit"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
@@ -34,7 +34,7 @@ func everything() *admin.Admin {
 			return []gateway.Protection{{
 				Server:    "farm",
 				Circuits:  []breaker.State{{Status: breaker.StatusClosed}, {Tool: "get_field", Status: breaker.StatusOpen, Refused: 3}, {Tool: "order_create", Status: breaker.StatusHalfOpen}},
-				Bulkheads: []gateway.Bulkhead{{State: bulkhead.State{Max: 8, In: 8, Queued: 2}}, {Tools: "order_*", State: bulkhead.State{Max: 1, Refused: 4}}},
+				Bulkheads: []gateway.Bulkhead{{BulkheadState: limit.BulkheadState{Max: 8, In: 8, Queued: 2}}, {Tools: "order_*", BulkheadState: limit.BulkheadState{Max: 1, Refused: 4}}},
 			}}
 		},
 		Limits:  func() gateway.LimitStats { return gateway.LimitStats{Waiting: 10, RedisFailures: 11} },

@@ -148,18 +148,18 @@ type Explanation struct {
 
 // Told is a failure as a gateway tells it, and as programs decide by it.
 type Told struct {
-	Kind        recourse.Kind        `json:"kind"`
-	Code        string               `json:"code,omitempty"`
-	Message     string               `json:"message"`
-	Origin      recourse.Origin      `json:"origin"`
-	Effect      recourse.Effect      `json:"effect"`
-	EffectBasis recourse.Basis       `json:"effectBasis,omitempty"`
-	Retry       recourse.Retry       `json:"retry"`
-	AfterMs     int64                `json:"afterMs,omitempty"`
-	Hints       []string             `json:"hints,omitempty"`
-	Violations  []recourse.Violation `json:"violations,omitempty"`
-	Failed      []recourse.FailedItem    `json:"failed,omitempty"`
-	Text        string               `json:"text,omitempty"` // that an agent reads
+	Kind        recourse.Kind         `json:"kind"`
+	Code        string                `json:"code,omitempty"`
+	Message     string                `json:"message"`
+	Origin      recourse.Origin       `json:"origin"`
+	Effect      recourse.Effect       `json:"effect"`
+	EffectBasis recourse.Basis        `json:"effectBasis,omitempty"`
+	Retry       recourse.Retry        `json:"retry"`
+	AfterMs     int64                 `json:"afterMs,omitempty"`
+	Hints       []string              `json:"hints,omitempty"`
+	Violations  []recourse.Violation  `json:"violations,omitempty"`
+	Failed      []recourse.FailedItem `json:"failed,omitempty"`
+	Text        string                `json:"text,omitempty"` // that an agent reads
 }
 
 // Explanation returns the reading for programs.

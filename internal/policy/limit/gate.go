@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"github.com/recoursehq/recourse/internal/policy/bulkhead"
 )
 
 // A Bound says how many calls with the same key may be in progress at once, and how many others may wait.
@@ -32,7 +30,7 @@ type gateKey struct {
 
 // A crowd holds the calls with the same key.
 type crowd struct {
-	inside *bulkhead.Bulkhead
+	inside *Bulkhead
 	of     Bound
 	calls  int // inside or waiting
 }
@@ -41,7 +39,7 @@ type crowd struct {
 const maxIdle = 256
 
 // Enter returns when the call may continue; unless it returns an error, Leave must be called. The error is
-// [bulkhead.ErrFull], [bulkhead.ErrWaited], or that of ctx.
+// [ErrFull], [ErrWaited], or that of ctx.
 func (g *Gate) Enter(ctx context.Context, of *Bound, key Key) error {
 	err := g.join(of, key).inside.Enter(ctx, of.Wait)
 	if err != nil {
@@ -77,7 +75,7 @@ func (g *Gate) join(of *Bound, key Key) *crowd {
 	case n > 0:
 		c, g.idle = g.idle[n-1], g.idle[:n-1]
 	default:
-		c = &crowd{inside: bulkhead.New(of.AtOnce, of.Queue), of: *of}
+		c = &crowd{inside: NewBulkhead(of.AtOnce, of.Queue), of: *of}
 	}
 	if c.of.AtOnce != of.AtOnce || c.of.Queue != of.Queue { // the configuration has changed
 		c.inside.Set(of.AtOnce, of.Queue)

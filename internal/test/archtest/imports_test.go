@@ -21,7 +21,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{
-			"internal/pause", "internal/policy/breaker", "internal/policy/bulkhead", "internal/policy/glob", "internal/privacy/seal",
+			"internal/pause", "internal/policy/breaker", "internal/policy/glob", "internal/privacy/seal",
 			"internal/privacy/secret", "internal/privacy/visible", "internal/protocol/http1", "internal/protocol/json",
 			"internal/protocol/lexer", "internal/protocol/tracecontext", "internal/protocol/uri", "internal/recent", "internal/spool",
 			"internal/test/promises", "internal/test/testkit", "internal/work", "internal/yaml/strictyaml",

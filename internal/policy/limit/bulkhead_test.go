@@ -1,4 +1,4 @@
-package bulkhead_test
+package limit_test
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/policy/bulkhead"
+	"github.com/recoursehq/recourse/internal/policy/limit"
 )
 
 func TestQueueIsServedInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := bulkhead.New(1, 3)
+		b := limit.NewBulkhead(1, 3)
 		if err := b.Enter(t.Context(), time.Minute); err != nil {
 			t.Fatal(err)
 		}
@@ -39,10 +39,10 @@ func TestQueueIsServedInOrder(t *testing.T) {
 		if b.Try() {
 			t.Error("a call overtook the queue")
 		}
-		if err := b.Enter(t.Context(), time.Minute); !errors.Is(err, bulkhead.ErrFull) {
+		if err := b.Enter(t.Context(), time.Minute); !errors.Is(err, limit.ErrFull) {
 			t.Errorf("a call beyond the queue: %v", err)
 		}
-		if got, want := b.State(), (bulkhead.State{Max: 1, In: 1, Queued: 3, Refused: 1}); got != want {
+		if got, want := b.State(), (limit.BulkheadState{Max: 1, In: 1, Queued: 3, Refused: 1}); got != want {
 			t.Errorf("state %+v, want %+v", got, want)
 		}
 		b.Leave()
@@ -50,7 +50,7 @@ func TestQueueIsServedInOrder(t *testing.T) {
 		if !slices.IsSorted(order) || len(order) != 3 {
 			t.Errorf("got order %v", order)
 		}
-		if got, want := b.State(), (bulkhead.State{Max: 1, Refused: 1}); got != want {
+		if got, want := b.State(), (limit.BulkheadState{Max: 1, Refused: 1}); got != want {
 			t.Errorf("state %+v, want %+v", got, want)
 		}
 	})
@@ -59,10 +59,10 @@ func TestQueueIsServedInOrder(t *testing.T) {
 func TestWaitEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := bulkhead.New(1, 2)
+		b := limit.NewBulkhead(1, 2)
 		b.Try()
 		began := time.Now()
-		if err := b.Enter(t.Context(), 3*time.Second); !errors.Is(err, bulkhead.ErrWaited) || time.Since(began) != 3*time.Second {
+		if err := b.Enter(t.Context(), 3*time.Second); !errors.Is(err, limit.ErrWaited) || time.Since(began) != 3*time.Second {
 			t.Errorf("%v after %s", err, time.Since(began))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -70,7 +70,7 @@ func TestWaitEnds(t *testing.T) {
 		if err := b.Enter(ctx, time.Minute); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 4*time.Second {
 			t.Errorf("%v after %s", err, time.Since(began))
 		}
-		if s := b.State(); s != (bulkhead.State{Max: 1, In: 1, Refused: 1}) { // a caller that gives up is not refused
+		if s := b.State(); s != (limit.BulkheadState{Max: 1, In: 1, Refused: 1}) { // a caller that gives up is not refused
 			t.Errorf("state %+v", s)
 		}
 		b.Leave()
@@ -85,7 +85,7 @@ func TestCallerGoesAtItsTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for range 50 { // either may come first
-			b := bulkhead.New(1, 1)
+			b := limit.NewBulkhead(1, 1)
 			b.Try()
 			ctx, cancel := context.WithCancel(t.Context())
 			entered := make(chan error, 1)
@@ -107,7 +107,7 @@ func TestCallerGoesAtItsTurn(t *testing.T) {
 func TestSet(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := bulkhead.New(1, 5)
+		b := limit.NewBulkhead(1, 5)
 		b.Try()
 		var all sync.WaitGroup
 		for range 2 {
@@ -137,7 +137,7 @@ func TestSet(t *testing.T) {
 // Whatever way calls end, none is lost and none gets in twice.
 func TestManyCalls(t *testing.T) {
 	t.Parallel()
-	b := bulkhead.New(3, 50)
+	b := limit.NewBulkhead(3, 50)
 	var mu sync.Mutex
 	in, most := 0, 0
 	var all sync.WaitGroup

@@ -1,5 +1,4 @@
-// Package bulkhead limits how many calls are in progress at once, so that a call that hangs starves no other.
-package bulkhead
+package limit
 
 import (
 	"container/list"
@@ -15,7 +14,7 @@ var (
 	ErrWaited = errors.New("the wait in the queue is over")
 )
 
-// A Bulkhead lets a limited number of calls in at once. Others wait in a bounded queue, and enter in the
+// A Bulkhead lets a limited number of calls in at once, so that a call that hangs starves no other. Others wait in a bounded queue, and enter in the
 // order in which they came. It is safe for concurrent use.
 type Bulkhead struct {
 	mu      sync.Mutex
@@ -26,8 +25,8 @@ type Bulkhead struct {
 	refused int64     // calls, in total
 }
 
-// New returns a bulkhead for most calls at once, and room others that wait.
-func New(most, room int) *Bulkhead { return &Bulkhead{most: most, room: room} }
+// NewBulkhead returns a bulkhead for most calls at once, and room others that wait.
+func NewBulkhead(most, room int) *Bulkhead { return &Bulkhead{most: most, room: room} }
 
 // Set changes the limits. Calls that are in, or waiting, stay.
 func (b *Bulkhead) Set(most, room int) {
@@ -118,8 +117,8 @@ func (b *Bulkhead) admit() {
 	}
 }
 
-// A State is the visible state of a bulkhead.
-type State struct {
+// A BulkheadState is the visible state of a bulkhead.
+type BulkheadState struct {
 	Max     int // calls at once
 	In      int // calls that are in
 	Queued  int // calls that wait
@@ -127,8 +126,8 @@ type State struct {
 }
 
 // State returns the state of the bulkhead.
-func (b *Bulkhead) State() State {
+func (b *Bulkhead) State() BulkheadState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return State{Max: b.most, In: b.in, Queued: b.waiting.Len(), Refused: b.refused}
+	return BulkheadState{Max: b.most, In: b.in, Queued: b.waiting.Len(), Refused: b.refused}
 }
