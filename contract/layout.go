@@ -68,6 +68,13 @@ func (s *subject) layout() *layout {
 	return &s.c.layout
 }
 
+// Returns reports whether a tool returns its failures as results of its own kind, without isError: whoever calls it reads them there,
+// and a client's program gets no error.
+func (c *Contract) Returns(tool string) bool {
+	l := c.ownLayout(tool)
+	return l != nil && !l.isError
+}
+
 // ownLayout returns the layout of a tool that returns its failures, or nil.
 func (c *Contract) ownLayout(tool string) *layout {
 	for _, r := range c.ownResults {

@@ -98,7 +98,8 @@ func (x *errand) run() (json.RawMessage, error) {
 			continue
 		}
 		e = x.settled(e, x.tool)
-		if e.Kind.Class() == recourse.ClassInput && e.Kind != recourse.KindUnknownTool && !x.refused {
+		returned := x.contract.Returns(x.tool) && result != nil && string(lookup(result, "/isError")) != "true"
+		if e.Kind.Class() == recourse.ClassInput && e.Kind != recourse.KindUnknownTool && !x.refused && !returned {
 			x.options.server.remember(x.now(), x.fingerprint(), e)
 		}
 		if e.Kind == recourse.KindPartial || x.tellsItems(e) {
@@ -107,11 +108,17 @@ func (x *errand) run() (json.RawMessage, error) {
 		if x.connect(e) {
 			continue
 		}
+		if returned && !x.contract.Retryable(e.WithEffect(recourse.EffectNone), x.contractCall()) {
+			return result, nil
+		}
 		var landed json.RawMessage
 		if e, landed = x.verify(e); landed != nil {
 			return landed, nil
 		}
-		if !x.again(e, x.natureOf(x.tool)) {
+		switch again := x.again(e, x.natureOf(x.tool)); {
+		case !again && returned:
+			return result, nil
+		case !again:
 			return nil, x.given(e)
 		}
 		before = e

@@ -49,7 +49,9 @@ func scriptedCalls() []scriptedCall {
 	analysis.polls, analysis.result = 2, `"status":"completed"`
 	failed := call("study_analyze", `{"study_id":"s-3"}`)
 	failed.polls, failed.kind = 2, "job_failed"
-	return []scriptedCall{landed, byHook, open, mistaken, run, analysis, failed, limited}
+	returned := call("chatbot_setup", `{"workspace_id":"w-1","url":"https://mute.example.com/chat"}`) // no error for a program
+	returned.result = `"ok":false,"error_kind":"smoke_test_failed"`
+	return []scriptedCall{landed, byHook, open, mistaken, run, analysis, failed, returned, returned, limited}
 }
 
 // checkScripted compares the lines that a client printed with the expected outcomes.

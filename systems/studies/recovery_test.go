@@ -298,38 +298,66 @@ func TestClientReauthenticates(t *testing.T) {
 	}
 }
 
-// The agent gets the structure beside the sentence: an envelope's code, suggestions and members. A failure that a tool
-// returns as a result counts, too.
+// The agent gets the structure beside the sentence: an envelope's code, suggestions and members.
 func TestClientReadsStructure(t *testing.T) {
 	t.Parallel()
+	promises.Covers(t, "studies/client-envelope")
+	agent := newAgent(t, "")
+	const film = `{"study_id":"s-1","stimulus":"a film","media_url":"https://media.example.com/silent.mp4"}`
+	e := agent.Call(t, "iteration_create", film, "no_audio_track").Failure
+	if len(e.Hints) == 0 || e.Hints[0] != "Upload a video with sound" || string(e.Details["source_url"]) != `"https://media.example.com/silent.mp4"` {
+		t.Errorf("suggestions %q, details %s", e.Hints, e.Details)
+	}
+	agent.CheckReached(t, map[string]int{"iteration_create": 1})
+	agent.CheckWaits(t)
+}
+
+// A set-up that fails is no error for the agent's program: it gets the result, and branches on ok. What may pass is repeated first.
+func TestClientGetsReturnedFailures(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "studies/client-ok")
+	const good = `{"workspace_id":"w-1","url":"https://bot.example.com/chat"}`
 	for _, tt := range []struct {
-		name, tool, arguments, code, hint, source string
-		promises                                  []string
+		name, arguments, faults string
+		want                    []string
+		reached                 map[string]int
+		waits                   []time.Duration
 	}{
 		{
-			name: "an envelope", tool: "iteration_create", arguments: `{"study_id":"s-1","stimulus":"a film","media_url":"https://media.example.com/silent.mp4"}`,
-			code: "no_audio_track", hint: "Upload a video with sound", source: `"https://media.example.com/silent.mp4"`, promises: []string{"studies/client-envelope"},
+			name: "a set-up that cannot succeed", arguments: `{"workspace_id":"w-1","url":"https://bot.example.com/"}`,
+			want: []string{`"ok":false`, `"error_kind":"config_detection_failed"`, "such as https://bot.example.com/chat"}, reached: map[string]int{"chatbot_setup": 2},
 		},
 		{
-			name: "a set-up that cannot succeed", tool: "chatbot_setup", arguments: `{"workspace_id":"w-1","url":"https://bot.example.com/"}`,
-			code: "config_detection_failed", hint: "Give the address that takes the messages, such as https://bot.example.com/chat",
-			promises: []string{"studies/client-ok"},
+			name: "a smoke test", arguments: `{"workspace_id":"w-1","url":"https://mute.example.com/chat"}`,
+			want: []string{`"ok":false`, `"error_kind":"smoke_test_failed"`, "Start the chatbot", `"source_url"`}, reached: map[string]int{"chatbot_setup": 2},
 		},
 		{
-			name: "a smoke test", tool: "chatbot_setup", arguments: `{"workspace_id":"w-1","url":"https://mute.example.com/chat"}`,
-			code: "smoke_test_failed", hint: "Start the chatbot", source: `"https://mute.example.com/chat"`, promises: []string{"studies/client-ok"},
+			name: "a limit that passes", arguments: good, faults: "- {times: 1, match: {tool: chatbot_setup}, fault: {contract: studies, code: rate_limited, wait: 3s}}",
+			want: []string{`"ok":true`}, reached: map[string]int{"chatbot_setup": 2}, waits: []time.Duration{3 * time.Second},
+		},
+		{
+			name: "a limit that stays", arguments: good, faults: "- {match: {tool: chatbot_setup}, fault: {contract: studies, code: rate_limited, wait: 3s}}",
+			want: []string{`"ok":false`, `"error_kind":"rate_limited"`}, waits: []time.Duration{3 * time.Second, 6 * time.Second, 12 * time.Second},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			promises.Covers(t, tt.promises...)
-			agent := newAgent(t, "")
-			e := agent.Call(t, tt.tool, tt.arguments, tt.code).Failure
-			if len(e.Hints) == 0 || e.Hints[0] != tt.hint || string(e.Details["source_url"]) != tt.source {
-				t.Errorf("suggestions %q, details %s", e.Hints, e.Details)
+			agent := newAgent(t, tt.faults)
+			outcomes := []string{agent.Call(t, "chatbot_setup", tt.arguments, "").Text}
+			if tt.waits == nil { // what was no error is sent again
+				outcomes = append(outcomes, agent.Call(t, "chatbot_setup", tt.arguments, "").Text)
 			}
-			agent.CheckReached(t, map[string]int{tt.tool: 1})
-			agent.CheckWaits(t)
+			for _, text := range outcomes {
+				for _, want := range tt.want {
+					if !strings.Contains(text, want) {
+						t.Errorf("no %s in %s", want, text)
+					}
+				}
+			}
+			if tt.reached != nil && tt.faults == "" {
+				agent.CheckReached(t, tt.reached)
+			}
+			agent.CheckWaits(t, tt.waits...)
 		})
 	}
 }

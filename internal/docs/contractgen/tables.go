@@ -128,6 +128,13 @@ func (c module) contractTable() json.Members {
 		layouts = append(layouts, layoutTable(r.Tools, &r.Layout))
 	}
 	m.Add("layouts", listOf(layouts, func(layout json.Value) json.Value { return layout }))
+	var returned []string // by tools whose failures are no errors
+	for _, r := range c.form.ToolResults {
+		if !r.Layout.IsError {
+			returned = append(returned, r.Tools...)
+		}
+	}
+	m.Texts("returned", returned)
 	if c.form.Question != nil {
 		m.Add("question", shapeTable(c.form.Question))
 	}

@@ -60,7 +60,12 @@ class _Exchange:
             if not self.is_sent:
                 raise before or failed
             e = _settle(failed.stated, self.nature(self.tool))
+#{{if has "contract.returned"}}
+            is_returned = self.tool in CONTRACT["returned"] and result is not None and not _plain(result).get("isError")
+            if _class(e) == "input" and _kind(e) != "unknown_tool" and not self.is_refused and not is_returned:
+#{{else}}
             if _class(e) == "input" and _kind(e) != "unknown_tool" and not self.is_refused:
+#{{end}}
                 mistakes = self.server.mistakes if len(self.server.mistakes) < 1000 else {}
                 self.server.mistakes = {**mistakes, self.fingerprint(): (Failure(e), _now() + 600_000)}
 #{{if has "contract.batch"}}
@@ -69,12 +74,20 @@ class _Exchange:
 #{{end}}
             if await self.connect(e):
                 continue
+#{{if has "contract.returned"}}
+            if is_returned and not _may_succeed(e):
+                return result  # whoever has called the tool reads it there
+#{{end}}
 #{{if has "contract.verify" "contract.record" "contract.advised" ":call"}}
             e, has_landed, found = await self.verify(e)
             if has_landed:
                 return found if found is not None else {"content": []}
 #{{end}}
             if not await self.again(self.judge(e, self.tool, self.attempt), e):
+#{{if has "contract.returned"}}
+                if is_returned:
+                    return result
+#{{end}}
                 raise Failure(e) from self.cause
             before = Failure(e)
 
@@ -411,17 +424,24 @@ def _raised(error):
     what the protocol says that nothing was done. Of what it does not know it may have sent the call, or not."""
     said, response = getattr(error, "error", None), getattr(error, "response", None)
     if hasattr(said, "code") and said.code != 408:  # McpError of the official SDK; 408 is its own time-out
-        data = {"data": said.data} if getattr(said, "data", None) is not None else {}
+        told = {"data": said.data} if getattr(said, "data", None) is not None else {}
+        if kept := _fields(told.get("data")).get(_KEPT_STATUS):
+            told["data"] = {name: value for name, value in said.data.items() if name != _KEPT_STATUS}
+        failed = parse_error({"code": said.code, "message": said.message, **told})
         by = "code" if said.code in _REFUSING_CODES else None
-        return parse_error({"code": said.code, "message": said.message, **data}), False, False, by
+        return _refused(failed, kept) if kept else (failed, False, False, by)
     if type(error).__name__ == "ToolError":  # of FastMCP
         return parse_result({"isError": True, "content": [{"type": "text", "text": str(error)}]}), False, False, None
     status = getattr(response, "status_code", None)
     if isinstance(status, int) and status >= 400:  # of httpx
-        failed = parse_http(status, response.headers, getattr(response, "text", ""))
-        return failed, status in (502, 503, 504), True, f"HTTP {status}" if status in _REFUSING_STATUSES else None
+        return _refused(parse_http(status, response.headers, getattr(response, "text", "")), status)
     is_late = isinstance(error, TimeoutError) or hasattr(said, "code")
     return Failure({"kind": "timeout" if is_late else "unreachable", "message": str(error)}), True, False, None
+
+
+def _refused(failed, status):
+    """Returns what is told of a call that an HTTP status has refused: 502 to 504 come from before the server."""
+    return failed, status in (502, 503, 504), True, f"HTTP {status}" if status in _REFUSING_STATUSES else None
 
 
 # The HTTP statuses and JSON-RPC codes by which a call is refused before anything is done.

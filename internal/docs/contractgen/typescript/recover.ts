@@ -44,7 +44,13 @@ export async function recover<R = ToolResult>(caller: Caller, call: Called, opti
     const failure = failureOf(before);
     if (mistakes.size >= 1000) mistakes.clear();
     const isMistake = classOf(before) === "input" && kindOf(before) !== "unknown_tool" && !outcome.refused;
+//{{if has "contract.returned"}}
+    const { result } = outcome; // whoever calls a tool that returns its failures reads them there
+    const isReturned = contract.returned.includes(x.tool) && isObject(result) && result["isError"] !== true;
+    if (isMistake && !isReturned) mistakes.set(fingerprint(x), { failure, until: Date.now() + 600_000 });
+//{{else}}
     if (isMistake) mistakes.set(fingerprint(x), { failure, until: Date.now() + 600_000 });
+//{{end}}
 //{{if has "contract.batch"}}
     if (tellsItems(x, before)) return (await repeatItems(x, outcome.result, before)) as R;
 //{{end}}
@@ -54,12 +60,21 @@ export async function recover<R = ToolResult>(caller: Caller, call: Called, opti
       x.connected = true;
       if (await hook(x, "connect", () => connect(failure))) continue;
     }
+//{{if has "contract.returned"}}
+    if (isReturned && !maySucceed(before)) return result as R;
+//{{end}}
 //{{if has "contract.verify" "contract.record" "contract.advised" ":call"}}
     const settled = await verify(x, before);
     if (settled.landed) return (settled.result ?? { content: [] }) as R;
     before = settled.e;
 //{{end}}
+//{{if has "contract.returned"}}
+    const repeats = await again(x, decided(x, before, x.tool, x.attempt), before);
+    if (!repeats && isReturned) return result as R;
+    if (!repeats) throw failed(x, before);
+//{{else}}
     if (!(await again(x, decided(x, before, x.tool, x.attempt), before))) throw failed(x, before);
+//{{end}}
   }
 }
 
@@ -200,9 +215,9 @@ function thrown(error: unknown): Outcome {
   if (typeof code !== "number" || code === -32000 || isLate) {
     return { e: { kind: isLate ? "timeout" : "unreachable", message: text }, lost: true };
   }
-  const e = statedBy(parseError({ code, message: text, data }).failure);
-  const kept = isObject(data) ? numberOr(data[keptStatus]) : 0;
-  return kept ? refusedBy(kept, e) : { e, by: Math.min(code, 0) };
+  const { [keptStatus]: kept, ...told } = fieldsOr(copyOf(data));
+  const e = statedBy(parseError({ code, message: text, data: kept === undefined ? data : told }).failure);
+  return typeof kept === "number" ? refusedBy(kept, e) : { e, by: Math.min(code, 0) };
 }
 
 /** Says whether nothing that the server says may make a call of a tool run again. */
