@@ -35,7 +35,7 @@ func testPythonPassesTheKit(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			module, kit := filepath.Join(dir, "contract.py"), filepath.Join(dir, "kit.txtar")
-			for file, text := range map[string][]byte{module: contractgen.Python(c), kit: contracttest.Kit(t, c)} {
+			for file, text := range map[string][]byte{module: contractgen.Python(c), kit: kitOf(t, c)} {
 				if err := os.WriteFile(file, text, 0o600); err != nil {
 					t.Fatal(err)
 				}

@@ -69,7 +69,7 @@ func testTypeScriptPassesTheKit(t *testing.T) {
 		t.Fatalf("tsc: %v\n%s", err, out)
 	}
 	for _, c := range contracts {
-		kit := put(c.Name+".txtar", contracttest.Kit(t, c))
+		kit := put(c.Name+".txtar", kitOf(t, c))
 		for _, module := range []string{c.Name, c.Name + ".client"} {
 			t.Run(module, func(t *testing.T) {
 				t.Parallel()

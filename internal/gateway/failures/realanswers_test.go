@@ -20,7 +20,6 @@ import (
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 	"github.com/recoursehq/recourse/internal/test/testkit/protocol"
-	"github.com/recoursehq/recourse/internal/test/wildtest"
 )
 
 // What is asked of the gateway in front of servers that nobody here wrote, with nothing configured.
@@ -32,11 +31,11 @@ const (
 var showAnswers = flag.Bool("answers", false, "print each recorded answer, as an agent reads it")
 
 // Real answers of real servers, with nothing configured and from tools that say nothing about themselves: an agent is never
-// worse off than without the gateway, and mostly better. [wildtest.Verdict] says what that means. With -v, the table; with
+// worse off than without the gateway, and mostly better. [verdict] says what that means. With -v, the table; with
 // -answers, every text.
 func TestRealAnswers(t *testing.T) {
 	t.Parallel()
-	failures, successes, err := wildtest.Answers()
+	failures, successes, err := recordedAnswers()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +59,7 @@ func TestRealAnswers(t *testing.T) {
 // members than that has.
 func TestRecalledAnswers(t *testing.T) {
 	t.Parallel()
-	failures, err := wildtest.Recalled()
+	failures, err := recalledAnswers()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,12 +72,12 @@ func TestRecalledAnswers(t *testing.T) {
 type comparison struct{ all, worse, same, better, harmful, told, kinds, masked int }
 
 // compare has the server give each answer, and judges what an agent reads.
-func compare(t *testing.T, client *testkit.Client, srv *testkit.Server, failures []*wildtest.Answered) (n comparison) {
+func compare(t *testing.T, client *testkit.Client, srv *testkit.Server, failures []*answered) (n comparison) {
 	t.Helper()
 	n.all = len(failures)
 	for i, a := range failures {
 		read, e := reads(t, client, srv, a)
-		v := wildtest.Judge(a, read, e)
+		v := judge(a, read, e)
 		name := fmt.Sprintf("%d, %s %s", i, a.Server, a.Tool)
 		switch {
 		case len(v.Worse) > 0:
@@ -133,7 +132,7 @@ func (n comparison) check(t *testing.T, worse int) {
 // 404, which is about the session).
 func TestExplainPreviews(t *testing.T) {
 	t.Parallel()
-	failures, _, err := wildtest.Answers()
+	failures, _, err := recordedAnswers()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +200,7 @@ func checkPreview(t *testing.T, name, answer string, of explain.ToolFacts, read 
 
 // realServer returns a server whose tools have the names of the recorded ones and say nothing else about themselves, and a
 // client of a gateway in front of it, with nothing configured but entry.
-func realServer(t *testing.T, failures []*wildtest.Answered, entry ...string) (*testkit.Client, *testkit.Server) {
+func realServer(t *testing.T, failures []*answered, entry ...string) (*testkit.Client, *testkit.Server) {
 	t.Helper()
 	var tools []testkit.Tool
 	for _, a := range failures {
@@ -214,7 +213,7 @@ func realServer(t *testing.T, failures []*wildtest.Answered, entry ...string) (*
 }
 
 // reads returns what an agent reads, and the record beside it, or nil if the answer is the server's own.
-func reads(t *testing.T, client *testkit.Client, srv *testkit.Server, a *wildtest.Answered) (string, *recourse.Error) {
+func reads(t *testing.T, client *testkit.Client, srv *testkit.Server, a *answered) (string, *recourse.Error) {
 	t.Helper()
 	fault := faults.Result("", string(a.Result))
 	if a.Error != nil {
@@ -268,7 +267,7 @@ func passesSuccess(t *testing.T, client *testkit.Client, srv *testkit.Server, te
 // No secret is in the recorded answers: the masker finds nothing to hide but addresses and stack traces.
 func TestRealAnswersHaveNoSecrets(t *testing.T) {
 	t.Parallel()
-	failures, successes, err := wildtest.Answers()
+	failures, successes, err := recordedAnswers()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
 // Package contracttest holds what the tests of contracts share: contracts that use what the built-in ones do not (in
-// the folder contracts), records to write, and the golden kit.
+// the folder contracts), and records to write.
 package contracttest
 
 import (

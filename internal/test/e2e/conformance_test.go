@@ -11,13 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse/internal/test/testkit"
-	"github.com/recoursehq/recourse/internal/test/testkit/sdk"
 )
 
 // A way is a set-up of the gateway between the conformance suite and the Go SDK's conformance server.
 type way struct {
 	name  string
-	front func(*testing.T, *sdk.Conformance) *front
+	front func(*testing.T, *conformanceSuite) *front
 	// differs maps the checks (scenario and id) whose outcome this way changes to the reason.
 	differs map[string]string
 	// varies maps the checks whose outcome is random to the reason: they are not compared.
@@ -97,22 +96,22 @@ func modernWays() []way {
 }
 
 // served starts a gateway in front of the server over HTTP.
-func served(era testkit.Era) func(*testing.T, *sdk.Conformance) *front {
-	return func(t *testing.T, suite *sdk.Conformance) *front {
+func served(era testkit.Era) func(*testing.T, *conformanceSuite) *front {
+	return func(t *testing.T, suite *conformanceSuite) *front {
 		t.Helper()
 		return start(t, suite.Serve(t, era))
 	}
 }
 
 // servedInModernEra starts a gateway in front of the server over HTTP, limited to the modern era.
-func servedInModernEra(t *testing.T, suite *sdk.Conformance) *front {
+func servedInModernEra(t *testing.T, suite *conformanceSuite) *front {
 	t.Helper()
-	return start(t, testkit.Serve(t, sdk.ModernOnly(proxyTo(t, suite.Serve(t, testkit.Modern))))+"/mcp")
+	return start(t, testkit.Serve(t, onlyModern(proxyTo(t, suite.Serve(t, testkit.Modern))))+"/mcp")
 }
 
 // asProgram starts a gateway with the server as a child, in a session of the legacy era.
-func asProgram(share string) func(*testing.T, *sdk.Conformance) *front {
-	return func(t *testing.T, suite *sdk.Conformance) *front {
+func asProgram(share string) func(*testing.T, *conformanceSuite) *front {
+	return func(t *testing.T, suite *conformanceSuite) *front {
 		t.Helper()
 		return start(t, "", "command: "+flow(t, suite.Command()), "share: "+share)
 	}
@@ -120,8 +119,8 @@ func asProgram(share string) func(*testing.T, *sdk.Conformance) *front {
 
 // withCredentials lets the suite send credentials: in the modern era, only a client with its own credentials is asked a
 // program's questions.
-func withCredentials(begin func(*testing.T, *sdk.Conformance) *front) func(*testing.T, *sdk.Conformance) *front {
-	return func(t *testing.T, suite *sdk.Conformance) *front {
+func withCredentials(begin func(*testing.T, *conformanceSuite) *front) func(*testing.T, *conformanceSuite) *front {
+	return func(t *testing.T, suite *conformanceSuite) *front {
 		t.Helper()
 		f := begin(t, suite)
 		f.url = testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -133,15 +132,15 @@ func withCredentials(begin func(*testing.T, *sdk.Conformance) *front) func(*test
 }
 
 // asModernProgram is asProgram with a child that only speaks the modern era.
-func asModernProgram(share string) func(*testing.T, *sdk.Conformance) *front {
-	return func(t *testing.T, suite *sdk.Conformance) *front {
+func asModernProgram(share string) func(*testing.T, *conformanceSuite) *front {
+	return func(t *testing.T, suite *conformanceSuite) *front {
 		t.Helper()
 		exe, err := os.Executable()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return start(t, "", "command: "+flow(t, append([]string{exe}, suite.Command()...)), "share: "+share,
-			"env: "+flow(t, map[string]string{sdk.ModernVariable: "1"}))
+			"env: "+flow(t, map[string]string{modernVariable: "1"}))
 	}
 }
 
@@ -181,7 +180,7 @@ func TestLongConformance(t *testing.T) {
 
 func testConformance(t *testing.T) {
 	t.Helper()
-	suite := sdk.NewConformance(t)
+	suite := newConformanceSuite(t)
 	for row, test := range []struct {
 		era    testkit.Era
 		passed int // the minimum at the server itself: fewer mean that the suite broke off
@@ -216,7 +215,7 @@ func testConformance(t *testing.T) {
 }
 
 // compareOutcomes compares two runs of the suite. The checks in w.differs must differ; those in w.varies may.
-func compareOutcomes(t *testing.T, direct, through []sdk.Check, w way) {
+func compareOutcomes(t *testing.T, direct, through []suiteCheck, w way) {
 	t.Helper()
 	want, got := outcomes(direct), outcomes(through)
 	for check := range w.varies {
@@ -246,7 +245,7 @@ func compareOutcomes(t *testing.T, direct, through []sdk.Check, w way) {
 }
 
 // outcomes returns the statuses of each check, one for each time it was made. Remarks and skipped checks do not count.
-func outcomes(checks []sdk.Check) map[string][]string {
+func outcomes(checks []suiteCheck) map[string][]string {
 	all := make(map[string][]string)
 	for _, check := range checks {
 		if check.Status == "INFO" || check.Status == "SKIPPED" {
@@ -259,4 +258,4 @@ func outcomes(checks []sdk.Check) map[string][]string {
 	return all
 }
 
-func checkName(check sdk.Check) string { return check.Scenario + ": " + check.ID }
+func checkName(check suiteCheck) string { return check.Scenario + ": " + check.ID }

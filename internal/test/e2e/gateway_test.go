@@ -16,7 +16,6 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/test/testkit"
-	"github.com/recoursehq/recourse/internal/test/testkit/sdk"
 )
 
 // recourseVariable is the environment variable that makes the test binary run as recourse.
@@ -24,8 +23,8 @@ const recourseVariable = "E2E_RECOURSE"
 
 func TestMain(m *testing.M) {
 	switch {
-	case os.Getenv(sdk.ModernVariable) != "":
-		os.Exit(sdk.ModernProgram(os.Args[1:]))
+	case os.Getenv(modernVariable) != "":
+		os.Exit(modernProgram(os.Args[1:]))
 	case os.Getenv(recourseVariable) != "":
 		os.Exit(cli.Main())
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
-	"github.com/recoursehq/recourse/internal/test/testkit/mcpgotest"
 	"github.com/recoursehq/recourse/internal/test/testkit/sdk"
 )
 
@@ -88,14 +87,14 @@ func proxyTo(t *testing.T, target string) http.Handler {
 
 func goSDKHandler(t *testing.T) http.Handler {
 	t.Helper()
-	handler, closeSessions := sdk.GoHandler(testkit.Legacy)
+	handler, closeSessions := newGoHandler(testkit.Legacy)
 	t.Cleanup(closeSessions)
 	return handler
 }
 
 func mcpGoHandler(t *testing.T) http.Handler {
 	t.Helper()
-	handler, closeSessions := mcpgotest.NewHandler()
+	handler, closeSessions := newMCPGoHandler()
 	t.Cleanup(closeSessions)
 	return handler
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/recoursehq/recourse/internal/test/testkit"
-	"github.com/recoursehq/recourse/internal/test/testkit/sdk"
 )
 
 // ada answers a server's questions.
@@ -39,7 +38,7 @@ func TestMCPGoClientOfModernServer(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	c, err := mcpgo.NewStreamableHttpClient(start(t, sdk.GoModernServer(t)).url,
+	c, err := mcpgo.NewStreamableHttpClient(start(t, goModernServer(t)).url,
 		transport.WithContinuousListening())
 	if err != nil {
 		t.Fatal(err)
@@ -75,24 +74,24 @@ func TestMCPGoClientOfModernServer(t *testing.T) {
 		}
 		return mcp.GetTextFromContent(result.Content[0])
 	}
-	if got := call(sdk.Echo, map[string]any{"message": "m"}); !strings.Contains(got, `"m"`) {
+	if got := call(toolEcho, map[string]any{"message": "m"}); !strings.Contains(got, `"m"`) {
 		t.Errorf("echo: %s", got)
 	}
-	if got := call(sdk.Ask, nil); got != "Ada sampled" {
+	if got := call(toolAsk, nil); got != "Ada sampled" {
 		t.Errorf("ask: %s", got)
 	}
-	if got := call(sdk.Fail, nil); !strings.Contains(got, sdk.FailText) {
+	if got := call(toolFail, nil); !strings.Contains(got, failText) {
 		t.Errorf("fail: %s", got)
 	}
 	if err := c.Ping(ctx); err != nil {
 		t.Error(err)
 	}
-	err = c.Subscribe(ctx, mcp.SubscribeRequest{Params: mcp.SubscribeParams{URI: sdk.Resource}})
+	err = c.Subscribe(ctx, mcp.SubscribeRequest{Params: mcp.SubscribeParams{URI: noteURI}})
 	if err != nil {
 		t.Error(err)
 	}
 	for updated := 0; updated == 0 && ctx.Err() == nil; {
-		call(sdk.Touch, nil)
+		call(toolTouch, nil)
 		mu.Lock()
 		updated = heard["notifications/resources/updated"]
 		mu.Unlock()

@@ -9,7 +9,6 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
-	"github.com/recoursehq/recourse/internal/test/testkit/mcpgotest"
 	"github.com/recoursehq/recourse/internal/test/testkit/sdk"
 )
 
@@ -51,11 +50,11 @@ func serversAt(at func(serve func(testing.TB) string) func(testing.TB) *front) [
 		{"Go SDK, with sessions", legacy, at(goSDK(legacy)), realSteps(recourse.KindUnknown)},
 		{"Go SDK, stateless", modern, at(goSDK(modern)), realSteps(recourse.KindUnknown)},
 		{"Go SDK, stateless, client of the legacy era", legacy, at(goSDK(modern)), realSteps(recourse.KindUnknown)},
-		{"mcp-go", modern, at(mcpgotest.NewServer), realSteps(recourse.KindInternal)},
-		{"mcp-go, client of the legacy era", legacy, at(mcpgotest.NewServer), realSteps(recourse.KindInternal)},
-		{"Go SDK, modern era only, client of the legacy era", legacy, at(sdk.GoModernServer), modernSteps()},
+		{"mcp-go", modern, at(mcpGoServer), realSteps(recourse.KindInternal)},
+		{"mcp-go, client of the legacy era", legacy, at(mcpGoServer), realSteps(recourse.KindInternal)},
+		{"Go SDK, modern era only, client of the legacy era", legacy, at(goModernServer), modernSteps()},
 		{"testkit, modern era only, client of the legacy era", legacy, at(modernOnly), testkitSteps()},
-		{"Go SDK, with sessions, client of the modern era", modern, at(sdk.GoLegacyServer), legacySteps()},
+		{"Go SDK, with sessions, client of the modern era", modern, at(goLegacyServer), legacySteps()},
 		{"testkit, legacy era only, client of the modern era", modern, at(legacyOnly), testkitSteps()},
 		{"testkit", modern, at(streaming), testkitSteps()},
 		{"testkit, client of the legacy era", legacy, at(streaming), testkitSteps()},
@@ -88,7 +87,7 @@ func legacyOnly(tb testing.TB) string {
 func goSDK(era testkit.Era) func(testing.TB) string {
 	return func(tb testing.TB) string {
 		tb.Helper()
-		return sdk.GoServer(tb, era)
+		return goServer(tb, era)
 	}
 }
 
@@ -98,33 +97,33 @@ func realSteps(raised recourse.Kind) []step {
 	return []step{
 		{method: "tools/list", want: []string{`"name":"order"`, `"outputSchema"`}},
 		{method: "ping", era: legacyVersion},
-		{tool: sdk.Echo, arguments: `{"message":"grüß \" 1.0"}`, want: []string{`"structuredContent":{"message":"grüß \" 1.0"}`}},
-		{tool: sdk.Add, arguments: `{"a":1,"b":2}`, want: []string{`"structuredContent":{"sum":3}`}},
-		{tool: sdk.Slow, arguments: `{"ms":1}`, want: []string{`"done"`}},
-		{tool: sdk.Progress, arguments: `{"count":2}`, want: []string{`"done"`}, heard: `notifications/progress "progress":`},
-		{tool: sdk.Order, arguments: `{"reference":"A-17","amount":12.5}`, want: []string{"order A-17 created"}},
-		{tool: sdk.Order, arguments: `{"reference":7,"colour":"red"}`, kind: recourse.KindMissingParam, want: []string{"amount is required", "colour"}},
-		{tool: sdk.Fail, arguments: `{}`, kind: raised, want: []string{sdk.FailText}},
-		{tool: sdk.Leak, arguments: `{}`, kind: recourse.KindUnreachable, want: []string{"[stack trace]"}},
+		{tool: toolEcho, arguments: `{"message":"grüß \" 1.0"}`, want: []string{`"structuredContent":{"message":"grüß \" 1.0"}`}},
+		{tool: toolAdd, arguments: `{"a":1,"b":2}`, want: []string{`"structuredContent":{"sum":3}`}},
+		{tool: toolSlow, arguments: `{"ms":1}`, want: []string{`"done"`}},
+		{tool: toolProgress, arguments: `{"count":2}`, want: []string{`"done"`}, heard: `notifications/progress "progress":`},
+		{tool: toolOrder, arguments: `{"reference":"A-17","amount":12.5}`, want: []string{"order A-17 created"}},
+		{tool: toolOrder, arguments: `{"reference":7,"colour":"red"}`, kind: recourse.KindMissingParam, want: []string{"amount is required", "colour"}},
+		{tool: toolFail, arguments: `{}`, kind: raised, want: []string{failText}},
+		{tool: toolLeak, arguments: `{}`, kind: recourse.KindUnreachable, want: []string{"[stack trace]"}},
 		{tool: "ordr", arguments: `{}`, code: "-32602", want: []string{"Did you mean order?"}},
 	}
 }
 
 // legacySteps are the steps for clients of the modern era across the bridge.
 func legacySteps() []step {
-	return append(acrossTheBridge(realSteps(recourse.KindUnknown)), step{tool: sdk.Consult, arguments: `{}`, want: []string{"Ada sampled"}})
+	return append(acrossTheBridge(realSteps(recourse.KindUnknown)), step{tool: toolConsult, arguments: `{}`, want: []string{"Ada sampled"}})
 }
 
 // modernSteps are the steps for clients of the legacy era across the bridge.
 func modernSteps() []step {
 	return append(realSteps(recourse.KindUnknown), []step{
-		{tool: sdk.Ask, arguments: `{}`, want: []string{"Ada sampled"}},
+		{tool: toolAsk, arguments: `{}`, want: []string{"Ada sampled"}},
 		{method: "logging/setLevel", params: `{"level":"info"}`},
-		{tool: sdk.Log, arguments: `{}`, want: []string{"done"}, heard: "notifications/message logged"},
-		{method: "resources/list", want: []string{sdk.Resource}},
-		{method: "resources/read", params: `{"uri":"` + sdk.Resource + `"}`, want: []string{"a note"}},
-		{method: subscribe, params: sdk.Resource},
-		{tool: sdk.Touch, arguments: `{}`, want: []string{"touched"}, heard: "notifications/resources/updated " + sdk.Resource},
+		{tool: toolLog, arguments: `{}`, want: []string{"done"}, heard: "notifications/message logged"},
+		{method: "resources/list", want: []string{noteURI}},
+		{method: "resources/read", params: `{"uri":"` + noteURI + `"}`, want: []string{"a note"}},
+		{method: subscribe, params: noteURI},
+		{tool: toolTouch, arguments: `{}`, want: []string{"touched"}, heard: "notifications/resources/updated " + noteURI},
 		{method: "resources/read", params: `{"uri":"demo://nowhere"}`, code: "-32602"},
 	}...)
 }

@@ -1,3 +1,3 @@
-// Package sdk runs what other people have written: servers and clients built with the Go and TypeScript SDKs, reference
-// servers, the conformance suite, and the programs in node and python that use generated code.
+// Package sdk runs what other people have written: clients built with the TypeScript SDKs, reference servers, and the programs
+// in node and python that use generated code.
 package sdk

@@ -11,5 +11,3 @@ func TestMain(m *testing.M) { testkit.Goroutines(m) }
 
 // within is the time limit of every wait in these tests; none comes near it.
 const within = 20 * time.Second
-
-func eras() []testkit.Era { return []testkit.Era{testkit.Legacy, testkit.Modern} }

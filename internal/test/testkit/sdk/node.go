@@ -39,14 +39,14 @@ func Node(tb testing.TB) string {
 	return dir
 }
 
-// laterNode returns the Node that is one of the npm packages, if there is one for this platform.
-func laterNode(dir string) (string, error) {
+// LaterNode returns the Node that is one of the npm packages, if there is one for this platform.
+func LaterNode(dir string) (string, error) {
 	return exec.LookPath(filepath.Join(dir, "node_modules", ".bin", "node"))
 }
 
 // nodeProgram returns the fastest Node to start: the later one, if installed, can cache compiled code.
 func nodeProgram(dir string) string {
-	if program, err := laterNode(dir); err == nil {
+	if program, err := LaterNode(dir); err == nil {
 		return program
 	}
 	return "node"

@@ -29,7 +29,7 @@ type process struct {
 func startNode(dir string, env []string, args ...string) (*process, error) {
 	p := &process{cmd: exec.Command(nodeProgram(dir), args...), lines: make(chan string)}
 	p.cmd.Dir = dir
-	p.cmd.Env = append(nodeEnviron(dir), env...)
+	p.cmd.Env = append(NodeEnviron(dir), env...)
 	p.cmd.Stderr = &p.stderr
 	ownGroup(p.cmd)
 	stdin, err := p.cmd.StdinPipe()
@@ -58,8 +58,8 @@ func startNode(dir string, env []string, args ...string) (*process, error) {
 	return p, nil
 }
 
-// nodeEnviron returns the environment without variables that could change a program's behaviour.
-func nodeEnviron(dir string) []string {
+// NodeEnviron returns the environment without variables that could change a program's behaviour.
+func NodeEnviron(dir string) []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "SystemRoot=" + os.Getenv("SystemRoot"), compileCacheVariable + "=" + compileCache(dir)}
 }
 

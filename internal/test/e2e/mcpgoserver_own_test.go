@@ -1,4 +1,4 @@
-package mcpgotest_test
+package e2e_test
 
 import (
 	"context"
@@ -8,18 +8,14 @@ import (
 
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
-	"github.com/recoursehq/recourse/internal/test/testkit/mcpgotest"
-	"github.com/recoursehq/recourse/internal/test/testkit/sdk"
 )
 
-func TestMain(m *testing.M) { testkit.Goroutines(m) }
-
-func TestServer(t *testing.T) {
+func TestMCPGoServer(t *testing.T) {
 	t.Parallel()
 	const within = 20 * time.Second
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	client := testkit.NewClient(t, mcpgotest.NewServer(t), testkit.Legacy)
+	client := testkit.NewClient(t, mcpGoServer(t), testkit.Legacy)
 	if _, err := client.Initialize(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -27,12 +23,12 @@ func TestServer(t *testing.T) {
 		t.Error("no session")
 	}
 	for _, test := range []struct{ tool, arguments, want string }{
-		{sdk.Echo, `{"message":"m"}`, `"structuredContent":{"message":"m"}`},
-		{sdk.Add, `{"a":1,"b":2}`, `"structuredContent":{"sum":3}`},
-		{sdk.Fail, `{}`, `"code":-32603`},
-		{sdk.Leak, `{}`, faults.Secrets()[0]},
-		{sdk.Slow, `{"ms":1}`, `"text":"done"`},
-		{sdk.Order, `{"reference":"A"}`, `"text":"order A created"`},
+		{toolEcho, `{"message":"m"}`, `"structuredContent":{"message":"m"}`},
+		{toolAdd, `{"a":1,"b":2}`, `"structuredContent":{"sum":3}`},
+		{toolFail, `{}`, `"code":-32603`},
+		{toolLeak, `{}`, faults.Secrets()[0]},
+		{toolSlow, `{"ms":1}`, `"text":"done"`},
+		{toolOrder, `{"reference":"A"}`, `"text":"order A created"`},
 	} {
 		answer, err := client.Call(ctx, test.tool, test.arguments)
 		if err != nil {

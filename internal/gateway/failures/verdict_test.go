@@ -1,4 +1,4 @@
-package wildtest
+package failures_test
 
 import (
 	"regexp"
@@ -8,8 +8,8 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// A Verdict compares what an agent reads through the gateway with the bare answer, as a critic would.
-type Verdict struct {
+// A verdict compares what an agent reads through the gateway with the bare answer, as a critic would.
+type verdict struct {
 	// Worse are the reasons for which an agent would rather have the bare answer:
 	//
 	//   - a sentence says that something may have happened where nothing can have;
@@ -31,11 +31,11 @@ type Verdict struct {
 }
 
 // Same says that the answer is neither better nor worse.
-func (v *Verdict) Same() bool { return !v.Better && len(v.Worse) == 0 }
+func (v *verdict) Same() bool { return !v.Better && len(v.Worse) == 0 }
 
-// Judge judges what an agent reads, with the record that comes with it. No record: the answer passed unchanged.
-func Judge(a *Answered, read string, e *recourse.Error) *Verdict {
-	v := new(Verdict)
+// judge judges what an agent reads, with the record that comes with it. No record: the answer passed unchanged.
+func judge(a *answered, read string, e *recourse.Error) *verdict {
+	v := new(verdict)
 	if e == nil {
 		if read != a.Bare() {
 			v.Worse = append(v.Worse, "changed, but not a failure")
@@ -73,7 +73,7 @@ var (
 )
 
 // doubts judges what is said about whether something has happened.
-func (v *Verdict) doubts(a *Answered, added string) {
+func (v *verdict) doubts(a *answered, added string) {
 	if said := doubting.FindString(added); said != "" && !a.Doubt {
 		v.Worse = append(v.Worse, "doubt: "+said)
 	}
@@ -86,40 +86,40 @@ func (v *Verdict) doubts(a *Answered, added string) {
 // An instruction is what a sentence tells an agent to do. Sentences with a condition leave the choice to it.
 type instruction struct {
 	says *regexp.Regexp
-	next []Next // one of these must be right
+	next []nextStep // one of these must be right
 	// wrong is what makes it harmful, if it is all that is right.
-	harms []Next
+	harms []nextStep
 }
 
 var instructions = []instruction{
-	{regexp.MustCompile(`(?i)(^|\. )safe to repeat`), []Next{Later}, []Next{Never, Person, AfterFix}},
-	{regexp.MustCompile(`(?i)(^|\. )(wait|make the same call)`), []Next{Later}, []Next{Never, Person, AfterFix}},
-	{regexp.MustCompile(`(?i)do not repeat (the call|it)(\.|:| before you)`), []Next{Never}, []Next{Later}},
-	{regexp.MustCompile(`(?i)do not repeat the call as it is`), []Next{Never, AfterFix, Person}, []Next{Later}},
-	{regexp.MustCompile(`(?i)do not repeat the call( before somebody|: a person)`), []Next{Person, Never}, []Next{Later, AfterFix}},
-	{regexp.MustCompile(`(?i)do not repeat the call before the quota`), []Next{Person, Never}, []Next{AfterFix}},
+	{regexp.MustCompile(`(?i)(^|\. )safe to repeat`), []nextStep{later}, []nextStep{never, person, afterFix}},
+	{regexp.MustCompile(`(?i)(^|\. )(wait|make the same call)`), []nextStep{later}, []nextStep{never, person, afterFix}},
+	{regexp.MustCompile(`(?i)do not repeat (the call|it)(\.|:| before you)`), []nextStep{never}, []nextStep{later}},
+	{regexp.MustCompile(`(?i)do not repeat the call as it is`), []nextStep{never, afterFix, person}, []nextStep{later}},
+	{regexp.MustCompile(`(?i)do not repeat the call( before somebody|: a person)`), []nextStep{person, never}, []nextStep{later, afterFix}},
+	{regexp.MustCompile(`(?i)do not repeat the call before the quota`), []nextStep{person, never}, []nextStep{afterFix}},
 	{
 		regexp.MustCompile(`(?i)(^|\. )(add|correct|leave|change the arguments|look for|look at|search|ask for|remove)\b`),
-		[]Next{AfterFix},
-		[]Next{Person},
+		[]nextStep{afterFix},
+		[]nextStep{person},
 	},
-	{regexp.MustCompile(`(?i)(^|\. )read the present state`), []Next{AfterFix, Person, Never, Later}, nil},
-	{regexp.MustCompile(`(?i)if it changes something, check`), []Next{AfterFix, Person, Never, Later}, nil},
-	{regexp.MustCompile(`(?i)(^|\. )call a tool listed`), []Next{AfterFix}, nil},
-	{regexp.MustCompile(`(?i)(^|\. )keep what succeeded`), []Next{AfterFix}, nil},
+	{regexp.MustCompile(`(?i)(^|\. )read the present state`), []nextStep{afterFix, person, never, later}, nil},
+	{regexp.MustCompile(`(?i)if it changes something, check`), []nextStep{afterFix, person, never, later}, nil},
+	{regexp.MustCompile(`(?i)(^|\. )call a tool listed`), []nextStep{afterFix}, nil},
+	{regexp.MustCompile(`(?i)(^|\. )keep what succeeded`), []nextStep{afterFix}, nil},
 	{regexp.MustCompile(`(?i)(^|\. )if it keeps failing`), nil, nil},
-	{regexp.MustCompile(`(?i)(^|\. )repeat the call only if it is still wanted`), []Next{Later}, nil},
+	{regexp.MustCompile(`(?i)(^|\. )repeat the call only if it is still wanted`), []nextStep{later}, nil},
 }
 
 // advised is what the retry of a record tells a program to do.
-var advised = map[recourse.Retry][]Next{
-	recourse.RetrySameCall: {Later}, recourse.RetryAfterFix: {AfterFix}, recourse.RetryAfterAuth: {Person, Never},
-	recourse.RetryAfterSetup: {Person, Never}, recourse.RetryNever: {Never, AfterFix, Person},
-	recourse.RetryReRead: {AfterFix, Person, Never, Later},
+var advised = map[recourse.Retry][]nextStep{
+	recourse.RetrySameCall: {later}, recourse.RetryAfterFix: {afterFix}, recourse.RetryAfterAuth: {person, never},
+	recourse.RetryAfterSetup: {person, never}, recourse.RetryNever: {never, afterFix, person},
+	recourse.RetryReRead: {afterFix, person, never, later},
 }
 
 // advice judges what the agent is told to do, and reports whether it is told something that is right.
-func (v *Verdict) advice(a *Answered, added string, retry recourse.Retry) (right bool) {
+func (v *verdict) advice(a *answered, added string, retry recourse.Retry) (right bool) {
 	known := added == ""
 	for line := range strings.Lines(added) {
 		for _, told := range instructions {

@@ -1,18 +1,20 @@
-package wildtest
+package failures_test
 
 import (
 	"bytes"
 	stdjson "encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
-// An Answered is what a real server once answered to a call of a tool that failed, and what is right about it. Recorded from
+// An answered is what a real server once answered to a call of a tool that failed, and what is right about it. Recorded from
 // servers as they come from npm, and from published runs of agents; Source says where.
-type Answered struct {
+type answered struct {
 	Source, Server, Tool string
 	Args                 stdjson.RawMessage
 	Writes               bool               // the tool writes by its nature, though it does not say so
@@ -26,22 +28,22 @@ type Answered struct {
 	// Kinds are those that are right.
 	Kinds []recourse.Kind
 	// Repeat says what a sensible agent may do next.
-	Repeat []Next
+	Repeat []nextStep
 }
 
-// Next is what an agent does after a failure.
-type Next string
+// nextStep is what an agent does after a failure.
+type nextStep string
 
 // What an agent may do.
 const (
-	Later    Next = "later"     // the same call, after a wait
-	AfterFix Next = "after_fix" // with other arguments, or after another call
-	Person   Next = "person"    // somebody has to act first
-	Never    Next = "never"
+	later    nextStep = "later"     // the same call, after a wait
+	afterFix nextStep = "after_fix" // with other arguments, or after another call
+	person   nextStep = "person"    // somebody has to act first
+	never    nextStep = "never"
 )
 
 // Bare returns what an agent reads if nothing is between it and the server.
-func (a *Answered) Bare() string {
+func (a *answered) Bare() string {
 	if a.Error != nil {
 		text, _ := json.TextOf(json.Lookup(json.Value(a.Error), "/message"))
 		return text
@@ -59,9 +61,9 @@ func (a *Answered) Bare() string {
 	return text.String()
 }
 
-// Answers returns the recorded failures, and texts that are successes.
-func Answers() (failures []*Answered, successes []string, err error) {
-	failures, err = lines[*Answered]("failures.jsonl")
+// recordedAnswers returns the recorded failures, and texts that are successes.
+func recordedAnswers() (failures []*answered, successes []string, err error) {
+	failures, err = lines[*answered]("failures.jsonl")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -73,13 +75,13 @@ func Answers() (failures []*Answered, successes []string, err error) {
 	return failures, successes, err
 }
 
-// Recalled returns failures of further servers and services, as they are known to spell them: written down from memory
+// recalledAnswers returns failures of further servers and services, as they are known to spell them: written down from memory
 // before anybody looked at what is recognised.
-func Recalled() ([]*Answered, error) { return lines[*Answered]("recalled.jsonl") }
+func recalledAnswers() ([]*answered, error) { return lines[*answered]("recalled.jsonl") }
 
 // lines reads a file with a JSON object a line.
 func lines[T any](name string) ([]T, error) {
-	text, err := embedded.ReadFile("testdata/answers/" + name)
+	text, err := os.ReadFile(filepath.Join("testdata", "answers", name))
 	if err != nil {
 		return nil, fmt.Errorf("read the recorded answers: %w", err)
 	}
@@ -95,6 +97,6 @@ func lines[T any](name string) ([]T, error) {
 }
 
 // May reports whether an agent may do any of that.
-func (a *Answered) May(next ...Next) bool {
-	return slices.ContainsFunc(next, func(n Next) bool { return slices.Contains(a.Repeat, n) })
+func (a *answered) May(next ...nextStep) bool {
+	return slices.ContainsFunc(next, func(n nextStep) bool { return slices.Contains(a.Repeat, n) })
 }

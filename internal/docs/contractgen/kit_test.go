@@ -1,9 +1,10 @@
-package contracttest
+package contractgen_test
 
 import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
 )
 
 // The files of a case.
@@ -52,7 +54,7 @@ type kitCall struct {
 func (k kitCall) call() *contract.Call {
 	call := &contract.Call{
 		Method: k.Method, Tool: k.Tool, URL: k.URL, Arguments: []byte(k.Arguments), At: k.At, Status: k.Status, HTTP: k.HTTP,
-		OutputSchema: k.OutputSchema, FormatArgument: k.FormatArgument, ResultType: k.ResultType, Now: Present,
+		OutputSchema: k.OutputSchema, FormatArgument: k.FormatArgument, ResultType: k.ResultType, Now: contracttest.Present,
 	}
 	if k.Tools != nil {
 		call.HasTool = func(name string) bool { return slices.Contains(k.Tools, name) }
@@ -60,9 +62,20 @@ func (k kitCall) call() *contract.Call {
 	return call
 }
 
-// Kit returns the golden kit of a contract: what it writes and how it is read, byte for byte. Other implementations
+// Each built-in contract's golden kit is in contract/testdata: what it writes and how that is read, byte for byte.
+func TestKit(t *testing.T) {
+	t.Parallel()
+	for _, c := range contract.Builtin().All() {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			contracttest.Golden(t, filepath.Join("..", "..", "..", "contract", "testdata", "kit", c.Name+".txtar"), string(kitOf(t, c)))
+		})
+	}
+}
+
+// kitOf returns the golden kit of a contract: what it writes and how it is read, byte for byte. Other implementations
 // must do the same. contract/testdata/kit/README.md describes its files.
-func Kit(t *testing.T, c *contract.Contract) []byte {
+func kitOf(t *testing.T, c *contract.Contract) []byte {
 	t.Helper()
 	k := &kit{t: t, c: c, answers: map[string]bool{}, codes: map[written]bool{}}
 	k.kinds()
@@ -153,7 +166,7 @@ func (k *kit) named() {
 		if listed.Open || k.codes[form] {
 			continue
 		}
-		e := Record(listed.Kind).WithCode(k.c.Name, listed.Code)
+		e := contracttest.Record(listed.Kind).WithCode(k.c.Name, listed.Code)
 		k.write("named/"+listed.Code, kitInputFile{Record: recordText(k.t, e), Call: kitCall{Method: "tools/call", Tool: "get_field", HTTP: form.http}})
 		if !k.codes[form] {
 			k.t.Errorf("no case writes %s", listed.Code)
@@ -192,13 +205,13 @@ func (k *kit) questions() {
 
 // full returns the JSON form of a record with every member for the kind.
 func (k *kit) full(kind recourse.Kind, origin recourse.Origin) json.Value {
-	return recordText(k.t, Record(kind).WithOrigin(origin))
+	return recordText(k.t, contracttest.Record(kind).WithOrigin(origin))
 }
 
 // recordText returns the JSON form of a record as an author states it: without the retry that follows from the kind.
 func recordText(t *testing.T, e *recourse.Error) json.Value {
 	t.Helper()
-	return without(t, Marshal(t, e), "retry")
+	return without(t, contracttest.Marshal(t, e), "retry")
 }
 
 // without returns an object without one of its members.
@@ -251,13 +264,13 @@ func (k *kit) writeNew(name, group string, input kitInputFile) {
 // show returns an answer without the record in _meta, for comparison.
 func show(t *testing.T, a contract.Answer) string {
 	t.Helper()
-	return fmt.Sprintf("%d %s", a.Status, Wire(WithoutMeta(t, a)))
+	return fmt.Sprintf("%d %s", a.Status, contracttest.Wire(contracttest.WithoutMeta(t, a)))
 }
 
 // write adds a case of writing.
 func (k *kit) write(name string, input kitInputFile) {
 	k.t.Helper()
-	k.add(name, kitInput, Marshal(k.t, input))
+	k.add(name, kitInput, contracttest.Marshal(k.t, input))
 	if input.Question != nil {
 		question := new(recourse.NeedsInput)
 		if err := json.Unmarshal(input.Question, question); err != nil {
@@ -270,7 +283,7 @@ func (k *kit) write(name string, input kitInputFile) {
 	k.codes[written{a.Record.Code, a.Surface == contract.SurfaceHTTP}] = true
 	k.sent(name, a)
 	if a.Surface == contract.SurfaceResult { // nothing is lost, thanks to the record in _meta
-		if diff := cmp.Diff(string(Marshal(k.t, a.Record)), string(Marshal(k.t, ReadBack(k.t, k.c, a)))); diff != "" {
+		if diff := cmp.Diff(string(contracttest.Marshal(k.t, a.Record)), string(contracttest.Marshal(k.t, contracttest.ReadBack(k.t, k.c, a)))); diff != "" {
 			k.t.Errorf("%s: read from _meta (-want +got):\n%s", name, diff)
 		}
 	}
@@ -282,7 +295,7 @@ func (k *kit) sent(name string, a contract.Answer) {
 	case contract.SurfaceResult:
 		k.answer(name, kitResult, a.Result)
 	case contract.SurfaceRPC:
-		k.answer(name, kitError, RPCText(a))
+		k.answer(name, kitError, contracttest.RPCText(a))
 	case contract.SurfaceHTTP:
 		var b bytes.Buffer
 		fmt.Fprintf(&b, "%d\n", a.Status)
@@ -316,11 +329,11 @@ func (k *kit) answer(name, file string, raw []byte) {
 	}
 	switch failure := reading.Failure.(type) {
 	case *recourse.Error:
-		read.Record = Marshal(k.t, failure)
+		read.Record = contracttest.Marshal(k.t, failure)
 	case *recourse.NeedsInput:
-		read.Question = Marshal(k.t, failure)
+		read.Question = contracttest.Marshal(k.t, failure)
 	}
-	k.add(name, kitRead, Marshal(k.t, read))
+	k.add(name, kitRead, contracttest.Marshal(k.t, read))
 }
 
 // httpParts parses an HTTP answer of the kit.

@@ -1,4 +1,4 @@
-package sdk
+package e2e_test
 
 import (
 	"context"
@@ -12,36 +12,36 @@ import (
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
-// Additional tools and resources of a [GoModernServer].
+// Additional tools and resources of a [goModernServer].
 const (
-	Ask      = "ask"         // asks for a name, and then, in a second round, for a sample; returns both
-	Log      = "log"         // logs "logged" as a warning
-	Touch    = "touch"       // changes Resource
-	Resource = "demo://note" // can be subscribed to
+	toolAsk   = "ask"         // asks for a name, and then, in a second round, for a sample; returns both
+	toolLog   = "log"         // logs "logged" as a warning
+	toolTouch = "touch"       // changes noteURI
+	noteURI   = "demo://note" // can be subscribed to
 )
 
-// GoModernServer serves, until the test ends, a server built with the Go SDK that only speaks the modern
+// goModernServer serves, until the test ends, a server built with the Go SDK that only speaks the modern
 // era, and returns its endpoint's URL.
-func GoModernServer(tb testing.TB) string {
+func goModernServer(tb testing.TB) string {
 	tb.Helper()
 	server := newGoServer(&mcp.ServerOptions{
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 		Logger:             slog.New(slog.DiscardHandler),
 	})
-	server.AddResource(&mcp.Resource{Name: "note", URI: Resource},
+	server.AddResource(&mcp.Resource{Name: "note", URI: noteURI},
 		func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, Text: "a note"}}}, nil
 		})
-	mcp.AddTool(server, &mcp.Tool{Name: Ask}, askTool)
-	mcp.AddTool(server, &mcp.Tool{Name: Log}, logTool)
-	mcp.AddTool(server, &mcp.Tool{Name: Touch},
+	mcp.AddTool(server, &mcp.Tool{Name: toolAsk}, askTool)
+	mcp.AddTool(server, &mcp.Tool{Name: toolLog}, logTool)
+	mcp.AddTool(server, &mcp.Tool{Name: toolTouch},
 		func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
-			return textContent("touched"), nil, server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: Resource})
+			return textContent("touched"), nil, server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: noteURI})
 		})
 	handler, closeSessions := serveGo(server, true)
 	tb.Cleanup(closeSessions) // after the listener is closed
-	return testkit.Serve(tb, ModernOnly(handler)) + "/mcp"
+	return testkit.Serve(tb, onlyModern(handler)) + "/mcp"
 }
 
 func askTool(_ context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {

@@ -1,4 +1,4 @@
-package sdk
+package e2e_test
 
 import (
 	"bufio"
@@ -13,12 +13,12 @@ import (
 	"github.com/recoursehq/recourse/internal/test/testkit/protocol"
 )
 
-// ModernVariable is the environment variable that makes a test binary a [ModernProgram]; see [child.Variable].
-const ModernVariable = "TESTKIT_MODERN"
+// modernVariable is the environment variable that makes a test binary a [modernProgram]; see [child.Variable].
+const modernVariable = "TESTKIT_MODERN"
 
-// ModernProgram starts a server on stdio of both eras with this command line and relays its messages, but
+// modernProgram starts a server on stdio of both eras with this command line and relays its messages, but
 // only as a server of the modern era: it refuses initialize. It returns the exit code.
-func ModernProgram(command []string) int {
+func modernProgram(command []string) int {
 	cmd := exec.Command(command[0], command[1:]...)
 	out := &lockedWriter{w: os.Stdout}
 	cmd.Stdout, cmd.Stderr = out, os.Stderr
@@ -56,12 +56,12 @@ func refuseLegacy(body []byte) []byte {
 	return []byte(protocol.Refusal(m.ID, protocol.CodeMethodNotFound, "Method not found", ""))
 }
 
-// maxRequest limits what ModernOnly reads of a request.
+// maxRequest limits what onlyModern reads of a request.
 const maxRequest = 64 << 20
 
-// ModernOnly returns a handler that turns a server of both eras over HTTP into one of the modern era only: it
+// onlyModern returns a handler that turns a server of both eras over HTTP into one of the modern era only: it
 // refuses messages of another version, and every request but POST.
-func ModernOnly(both http.Handler) http.Handler {
+func onlyModern(both http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method != http.MethodPost:

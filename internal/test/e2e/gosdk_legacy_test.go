@@ -1,4 +1,4 @@
-package sdk
+package e2e_test
 
 import (
 	"context"
@@ -12,15 +12,15 @@ import (
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
-// Consult is an additional tool of the servers of [GoLegacyServer]: it asks for a name and for a
+// toolConsult is an additional tool of the servers of [goLegacyServer]: it asks for a name and for a
 // sample at the same time, and returns both.
-const Consult = "consult"
+const toolConsult = "consult"
 
-// GoLegacyServer is [GoServer] with sessions, in which it asks.
-func GoLegacyServer(tb testing.TB) string {
+// goLegacyServer is [goServer] with sessions, in which it asks.
+func goLegacyServer(tb testing.TB) string {
 	tb.Helper()
 	server := newGoServer(nil)
-	mcp.AddTool(server, &mcp.Tool{Name: Consult}, consultTool)
+	mcp.AddTool(server, &mcp.Tool{Name: toolConsult}, consultTool)
 	handler, closeSessions := serveGo(server, false)
 	tb.Cleanup(closeSessions) // after the listener is closed
 	return testkit.Serve(tb, handler) + "/mcp"

@@ -1,4 +1,4 @@
-package contracttest
+package contractgen_test
 
 // The golden kit's cases that are written by hand; the others are derived from the kinds and the codes.
 

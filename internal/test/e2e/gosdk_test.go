@@ -1,4 +1,4 @@
-package sdk
+package e2e_test
 
 import (
 	"context"
@@ -16,40 +16,40 @@ import (
 
 // The tools of the real servers, the same in each.
 const (
-	Echo     = "echo"     // message -> message, as structured content and as text
-	Add      = "add"      // a, b -> sum, with an outputSchema
-	Fail     = "fail"     // always fails with FailText
-	Leak     = "leak"     // always fails with LeakText
-	Slow     = "slow"     // ms -> waits that long unless it is cancelled
-	Progress = "progress" // count -> reports progress that often
-	Order    = "order"    // reference (at least one letter), amount (over 0), currency (EUR, USD)
+	toolEcho     = "echo"     // message -> message, as structured content and as text
+	toolAdd      = "add"      // a, b -> sum, with an outputSchema
+	toolFail     = "fail"     // always fails with failText
+	toolLeak     = "leak"     // always fails with LeakText
+	toolSlow     = "slow"     // ms -> waits that long unless it is cancelled
+	toolProgress = "progress" // count -> reports progress that often
+	toolOrder    = "order"    // reference (at least one letter), amount (over 0), currency (EUR, USD)
 )
 
-// GoServer serves a server built with the Go SDK until the test ends, and returns its endpoint's URL. In the legacy era
+// goServer serves a server built with the Go SDK until the test ends, and returns its endpoint's URL. In the legacy era
 // it has sessions; in the modern era it is stateless, and a call ends when its client closes the response.
-func GoServer(tb testing.TB, era testkit.Era) string {
+func goServer(tb testing.TB, era testkit.Era) string {
 	tb.Helper()
-	handler, closeSessions := GoHandler(era)
+	handler, closeSessions := newGoHandler(era)
 	tb.Cleanup(closeSessions) // after the listener is closed
 	return testkit.Serve(tb, handler) + "/mcp"
 }
 
-// GoHandler returns the handler of [GoServer], for programs, and a function that ends its sessions
+// newGoHandler returns the handler of [goServer], for programs, and a function that ends its sessions
 // after serving.
-func GoHandler(era testkit.Era) (handler http.Handler, closeSessions func()) {
+func newGoHandler(era testkit.Era) (handler http.Handler, closeSessions func()) {
 	return serveGo(newGoServer(nil), era == testkit.Modern)
 }
 
-// newGoServer returns a server with the tools of [GoServer].
+// newGoServer returns a server with the tools of [goServer].
 func newGoServer(opts *mcp.ServerOptions) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "go-sdk", Version: "1.0.0"}, opts)
-	mcp.AddTool(server, &mcp.Tool{Name: Echo, Annotations: readOnly()}, echoTool)
-	mcp.AddTool(server, &mcp.Tool{Name: Add, Annotations: readOnly()}, addTool)
-	mcp.AddTool(server, &mcp.Tool{Name: Fail}, failTool)
-	mcp.AddTool(server, &mcp.Tool{Name: Leak}, leakTool)
-	mcp.AddTool(server, &mcp.Tool{Name: Slow}, slowTool)
-	mcp.AddTool(server, &mcp.Tool{Name: Progress}, progressTool)
-	mcp.AddTool(server, &mcp.Tool{Name: Order, InputSchema: orderSchema}, orderTool)
+	mcp.AddTool(server, &mcp.Tool{Name: toolEcho, Annotations: readOnly()}, echoTool)
+	mcp.AddTool(server, &mcp.Tool{Name: toolAdd, Annotations: readOnly()}, addTool)
+	mcp.AddTool(server, &mcp.Tool{Name: toolFail}, failTool)
+	mcp.AddTool(server, &mcp.Tool{Name: toolLeak}, leakTool)
+	mcp.AddTool(server, &mcp.Tool{Name: toolSlow}, slowTool)
+	mcp.AddTool(server, &mcp.Tool{Name: toolProgress}, progressTool)
+	mcp.AddTool(server, &mcp.Tool{Name: toolOrder, InputSchema: orderSchema}, orderTool)
 	return server
 }
 
@@ -88,11 +88,11 @@ func addTool(_ context.Context, _ *mcp.CallToolRequest, in addArgs) (*mcp.CallTo
 	return nil, addResult{Sum: in.A + in.B}, nil
 }
 
-// FailText is the text of the real servers' tool [Fail].
-const FailText = "the field lies fallow"
+// failText is the text of the real servers' tool [toolFail].
+const failText = "the field lies fallow"
 
 func failTool(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
-	return nil, nil, errors.New(FailText)
+	return nil, nil, errors.New(failText)
 }
 
 func leakTool(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {

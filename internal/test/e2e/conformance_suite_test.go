@@ -1,4 +1,4 @@
-package sdk
+package e2e_test
 
 import (
 	"context"
@@ -15,17 +15,19 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/sdk"
+	"github.com/recoursehq/recourse/internal/upstream/process"
 )
 
-// A Conformance is the official MCP conformance suite, with the server on which the Go SDK runs it.
-type Conformance struct {
+// A conformanceSuite is the official MCP conformance suite, with the server on which the Go SDK runs it.
+type conformanceSuite struct {
 	dir    string // of the npm packages
 	node   string // the program that runs the suite
 	server string // the program that is the server
 }
 
-// A Check is the suite's finding about one requirement. A requirement may be checked more than once.
-type Check struct {
+// A suiteCheck is the suite's finding about one requirement. A requirement may be checked more than once.
+type suiteCheck struct {
 	Scenario string `json:"-"`
 	ID       string `json:"id"`
 	Status   string `json:"status"` // SUCCESS, FAILURE, WARNING, SKIPPED, INFO
@@ -35,15 +37,15 @@ type Check struct {
 var errNoNewNode = errors.New("the npm packages in .tools/node have no Node for this platform, " +
 	"and the conformance suite needs a later one than other tests")
 
-// NewConformance builds the server. [Node] says what happens if Node is missing.
-func NewConformance(tb testing.TB) *Conformance {
+// newConformanceSuite builds the server. [sdk.Node] says what happens if Node is missing.
+func newConformanceSuite(tb testing.TB) *conformanceSuite {
 	tb.Helper()
-	dir := Node(tb)
-	node, err := laterNode(dir)
+	dir := sdk.Node(tb)
+	node, err := sdk.LaterNode(dir)
 	if err != nil {
 		testkit.LeaveOut(tb, errNoNewNode)
 	}
-	return &Conformance{dir: dir, node: node, server: buildEverythingServer(tb)}
+	return &conformanceSuite{dir: dir, node: node, server: buildEverythingServer(tb)}
 }
 
 // buildEverythingServer builds the Go SDK's server for the suite, from the module that the tests already use.
@@ -69,24 +71,24 @@ func buildEverythingServer(tb testing.TB) string {
 }
 
 // Command is the command line that starts the server on stdio.
-func (c *Conformance) Command() []string { return []string{c.server} }
+func (c *conformanceSuite) Command() []string { return []string{c.server} }
 
 // Serve runs the server on a free loopback port until the test ends, and returns its endpoint's URL. In the legacy era it
 // has sessions; in the modern era it is stateless.
-func (c *Conformance) Serve(tb testing.TB, era testkit.Era) string {
+func (c *conformanceSuite) Serve(tb testing.TB, era testkit.Era) string {
 	tb.Helper()
 	const startup = 30 * time.Second
 	ctx, cancel := context.WithTimeout(tb.Context(), startup)
 	defer cancel()
-	addr, err := freeAddress(ctx)
+	addr, err := testkit.FreeAddress()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	var output tail
+	var output testkit.Buffer
 	cmd := exec.Command(c.server, "-http", addr, fmt.Sprintf("-stateless=%t", era == testkit.Modern))
-	cmd.Stderr = &output
-	ownGroup(cmd)
-	if err := cmd.Start(); err != nil {
+	cmd.Env, cmd.Stderr = os.Environ(), &output
+	var group process.Group
+	if err := group.Start(cmd); err != nil {
 		tb.Fatalf("testkit: %v", err)
 	}
 	ended := make(chan struct{})
@@ -95,8 +97,9 @@ func (c *Conformance) Serve(tb testing.TB, era testkit.Era) string {
 		_ = cmd.Wait() // the exit status does not matter
 	}()
 	tb.Cleanup(func() {
-		endGroup(cmd)
+		group.Kill()
 		<-ended
+		group.Close()
 	})
 	for {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
@@ -115,42 +118,33 @@ func (c *Conformance) Serve(tb testing.TB, era testkit.Era) string {
 	}
 }
 
-// freeAddress returns a loopback address that was free a moment ago. The server cannot be given a listener,
-// and does not report its port.
-func freeAddress(ctx context.Context) (string, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("testkit: find a free port: %w", err)
-	}
-	addr := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		return "", fmt.Errorf("testkit: find a free port: %w", err)
-	}
-	return addr, nil
-}
-
 // Run runs the suite's checks for the era's newest version of the protocol against the server at the URL, and
 // returns the findings. The whole run may take two minutes.
-func (c *Conformance) Run(tb testing.TB, url string, era testkit.Era) []Check {
+func (c *conformanceSuite) Run(tb testing.TB, url string, era testkit.Era) []suiteCheck {
 	tb.Helper()
 	const whole = 2 * time.Minute
 	ctx, cancel := context.WithTimeout(tb.Context(), whole)
 	defer cancel()
 	results := tb.TempDir()
-	var output tail
+	var output testkit.Buffer
 	suite := exec.CommandContext(ctx, c.node,
 		filepath.Join(c.dir, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"),
 		"server", "--url", url, "--requirements", era.Version(), "--output-dir", results)
 	suite.Dir = results
-	suite.Env = nodeEnviron(c.dir)
+	suite.Env = sdk.NodeEnviron(c.dir)
 	suite.Stdout, suite.Stderr = &output, &output
-	ownGroup(suite)
+	var group process.Group
 	suite.Cancel = func() error {
-		endGroup(suite)
+		group.Kill()
 		return nil
 	}
+	err := group.Start(suite)
+	if err == nil {
+		err = suite.Wait()
+		group.Close()
+	}
 	// The exit status also reports a failed check.
-	if err := suite.Run(); err != nil && (ctx.Err() != nil || suite.ProcessState.ExitCode() != 1) {
+	if err != nil && (ctx.Err() != nil || suite.ProcessState == nil || suite.ProcessState.ExitCode() != 1) {
 		tb.Fatalf("testkit: the conformance suite: %v: %s", err, &output)
 	}
 	checks, err := readChecks(results)
@@ -163,12 +157,12 @@ func (c *Conformance) Run(tb testing.TB, url string, era testkit.Era) []Check {
 // scenarioFolder is a folder of results: the scenario and the time.
 var scenarioFolder = regexp.MustCompile(`^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$`)
 
-func readChecks(dir string) ([]Check, error) {
+func readChecks(dir string) ([]suiteCheck, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*", "checks.json"))
 	if err != nil {
 		return nil, fmt.Errorf("list the results: %w", err)
 	}
-	var all []Check
+	var all []suiteCheck
 	for _, file := range files {
 		folder := scenarioFolder.FindStringSubmatch(filepath.Base(filepath.Dir(file)))
 		if folder == nil {
@@ -178,7 +172,7 @@ func readChecks(dir string) ([]Check, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the results: %w", err)
 		}
-		var checks []Check
+		var checks []suiteCheck
 		if err := json.Unmarshal(text, &checks); err != nil {
 			return nil, fmt.Errorf("decode %s: %w", file, err)
 		}

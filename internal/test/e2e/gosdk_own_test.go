@@ -1,4 +1,4 @@
-package sdk_test
+package e2e_test
 
 import (
 	"context"
@@ -11,13 +11,12 @@ import (
 
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
-	"github.com/recoursehq/recourse/internal/test/testkit/sdk"
 )
 
 // sdkSession connects the Go SDK's own client.
 func sdkSession(t *testing.T, url string, era testkit.Era, opts *mcp.ClientOptions) (context.Context, *mcp.ClientSession) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), within)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	httpClient := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(httpClient.CloseIdleConnections)
@@ -41,11 +40,11 @@ func sdkSession(t *testing.T, url string, era testkit.Era, opts *mcp.ClientOptio
 
 func TestGoSDKServerWithItsOwnClient(t *testing.T) {
 	t.Parallel()
-	for _, era := range eras() {
+	for _, era := range testkit.Eras {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
 			progress := make(chan float64, 2)
-			ctx, session := sdkSession(t, sdk.GoServer(t, era), era, &mcp.ClientOptions{
+			ctx, session := sdkSession(t, goServer(t, era), era, &mcp.ClientOptions{
 				ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
 					progress <- req.Params.Progress
 				},
@@ -60,29 +59,29 @@ func TestGoSDKServerWithItsOwnClient(t *testing.T) {
 				args map[string]any
 				want outcome
 			}{
-				{sdk.Echo, map[string]any{"message": "m"}, outcome{`{"message":"m"}`, map[string]any{"message": "m"}, false}},
-				{sdk.Add, map[string]any{"a": 1, "b": 2}, outcome{`{"sum":3}`, map[string]any{"sum": 3.0}, false}},
-				{sdk.Fail, nil, outcome{sdk.FailText, nil, true}},
-				{sdk.Leak, nil, outcome{faults.LeakText, nil, true}},
-				{sdk.Slow, map[string]any{"ms": 1}, outcome{"done", nil, false}},
-				{sdk.Order, map[string]any{"reference": "A", "amount": 1}, outcome{"order A created", nil, false}},
+				{toolEcho, map[string]any{"message": "m"}, outcome{`{"message":"m"}`, map[string]any{"message": "m"}, false}},
+				{toolAdd, map[string]any{"a": 1, "b": 2}, outcome{`{"sum":3}`, map[string]any{"sum": 3.0}, false}},
+				{toolFail, nil, outcome{failText, nil, true}},
+				{toolLeak, nil, outcome{faults.LeakText, nil, true}},
+				{toolSlow, map[string]any{"ms": 1}, outcome{"done", nil, false}},
+				{toolOrder, map[string]any{"reference": "A", "amount": 1}, outcome{"order A created", nil, false}},
 			} {
 				res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: test.tool, Arguments: test.args})
 				if err != nil {
 					t.Fatalf("%s: %v", test.tool, err)
 				}
-				got := outcome{textOf(res), res.StructuredContent, res.IsError}
+				got := outcome{firstText(res), res.StructuredContent, res.IsError}
 				if diff := cmp.Diff(test.want, got); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", test.tool, diff)
 				}
 			}
 			res, err := session.CallTool(ctx, &mcp.CallToolParams{
-				Name: sdk.Order, Arguments: map[string]any{"reference": "", "amount": 0},
+				Name: toolOrder, Arguments: map[string]any{"reference": "", "amount": 0},
 			})
-			if err != nil || !res.IsError || !strings.Contains(textOf(res), "validating") {
+			if err != nil || !res.IsError || !strings.Contains(firstText(res), "validating") {
 				t.Errorf("order with bad arguments: %+v, %v", res, err)
 			}
-			call := &mcp.CallToolParams{Name: sdk.Progress, Arguments: map[string]any{"count": 2}}
+			call := &mcp.CallToolParams{Name: toolProgress, Arguments: map[string]any{"count": 2}}
 			call.SetProgressToken("p")
 			if _, err := session.CallTool(ctx, call); err != nil {
 				t.Fatal(err)
@@ -94,21 +93,18 @@ func TestGoSDKServerWithItsOwnClient(t *testing.T) {
 	}
 }
 
-func textOf(res *mcp.CallToolResult) string {
+// firstText returns the text of a result's first block.
+func firstText(res *mcp.CallToolResult) string {
 	if len(res.Content) == 0 {
 		return ""
 	}
-	text, ok := res.Content[0].(*mcp.TextContent)
-	if !ok {
-		return ""
-	}
-	return text.Text
+	return textOf(res.Content[0])
 }
 
 // A real client accepts the testkit's server as long as that has no faults: otherwise its faults would prove nothing.
 func TestServerSatisfiesTheGoSDKClient(t *testing.T) {
 	t.Parallel()
-	for _, era := range eras() {
+	for _, era := range testkit.Eras {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t, testkit.WithForm(testkit.SSE))
@@ -120,11 +116,11 @@ func TestServerSatisfiesTheGoSDKClient(t *testing.T) {
 				},
 			})
 			res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: testkit.GetField, Arguments: map[string]any{"field_id": "F-1"}})
-			if err != nil || !strings.Contains(textOf(res), `"F-1"`) {
+			if err != nil || !strings.Contains(firstText(res), `"F-1"`) {
 				t.Errorf("get_field: %+v, %v", res, err)
 			}
 			res, err = session.CallTool(ctx, &mcp.CallToolParams{Name: testkit.Ask})
-			if err != nil || !strings.Contains(textOf(res), "Ada") {
+			if err != nil || !strings.Contains(firstText(res), "Ada") {
 				t.Errorf("ask: %+v, %v", res, err)
 			}
 			if err := srv.Await(ctx, func() bool { return srv.Streams() == 1 }); err != nil {
