@@ -92,7 +92,7 @@ func (h *HTTP) Do(ctx context.Context, req *Request) (*wire.Answer, error) {
 	withoutReplay(header)
 	method, body := cmp.Or(req.Method, http.MethodPost), req.text()
 	if method == http.MethodPost && len(body) > 0 && h.request.URL.Scheme == "http" {
-		resp, err := h.client.Post(ctx, to, header, body)
+		resp, err := h.client.Post(ctx, to, header, body) //nolint:bodyclose // the answer has it
 		if err != nil {
 			return nil, Broken(ctx, h.name, err)
 		}
@@ -113,7 +113,7 @@ func (h *HTTP) Do(ctx context.Context, req *Request) (*wire.Answer, error) {
 		r.Body = open()
 		r.GetBody = func() (io.ReadCloser, error) { return open(), over.mayRepeat() }
 	}
-	resp, err := h.transport.RoundTrip(r)
+	resp, err := h.transport.RoundTrip(r) //nolint:bodyclose // the answer has it
 	if err != nil {
 		e := Broken(ctx, h.name, err)
 		if over.failedToConnect() {

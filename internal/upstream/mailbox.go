@@ -22,11 +22,9 @@ const (
 // written.
 type delivery struct {
 	text  []byte
-	signs wire.Signs  // of text, if it has been scanned
+	signs *wire.Signs // of text; nil: it has not been scanned
 	long  *longAnswer // in place of text
 	last  bool        // it is the answer
-
-	scanned bool
 }
 
 // A Mailbox holds messages waiting for a single reader. Put never blocks. The zero Mailbox is empty. It is
@@ -168,9 +166,7 @@ func (b *mailboxParts) Next() (*wire.Part, error) {
 		return b.piece(b.said.long, true)
 	}
 	b.part = wire.Whole(b.said.text)
-	if b.said.scanned {
-		b.part.Signs = &b.said.signs
-	}
+	b.part.Signs = b.said.signs
 	return &b.part, nil
 }
 

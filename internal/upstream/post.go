@@ -166,10 +166,7 @@ func answer(ctx context.Context, c *child, call *pending, said delivery) *wire.A
 
 // answer returns the message as the whole answer to a request.
 func (m *delivery) answer() *wire.Answer {
-	if !m.scanned {
-		return wire.RespondMessage(m.text, nil)
-	}
-	return wire.RespondMessage(m.text, &m.signs)
+	return wire.RespondMessage(m.text, m.signs)
 }
 
 // stream returns what the child says about the call from now on.

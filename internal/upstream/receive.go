@@ -99,7 +99,8 @@ func copied(signs *wire.Signs, text []byte, edits ...wire.Edit) delivery {
 		size += len(e.With)
 	}
 	spliced := wire.Splice(make([]byte, 0, size), text, edits...) // which sorts the edits
-	return delivery{text: spliced, signs: signs.Edited(edits...), scanned: true}
+	own := signs.Edited(edits...)
+	return delivery{text: spliced, signs: &own}
 }
 
 // callOf returns the call with that id, or nil if nobody waits for the answer.

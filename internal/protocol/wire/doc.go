@@ -32,8 +32,8 @@
 //
 // A [Part] is a scanned message, whole or in pieces, with its raw bytes if it came as an event. It travels with its signs,
 // and is scanned again only where its text is changed by a [Rewriter], or it is larger than its next reader's window.
-// Who writes to an HTTP client makes it an event: [Event.AppendTo]. MessageReader.Rest collects a message that came in pieces, and Whole passes over those that
-// are too large to come as a whole.
+// Who writes to an HTTP client makes it an event: [Event.AppendTo]. MessageReader.Rest collects a message that came in
+// pieces, and Whole passes over those that are too large to come as a whole.
 //
 // A message is parsed where it comes in, and travels as a [Message]: only who changes its text, such as its id or
 // a name in it, has it parsed again.

@@ -103,3 +103,18 @@ func (l *LineReader) cut(piece []byte) Line {
 	}
 	return line
 }
+
+// OneLine puts a JSON text on one line, in place: between two tokens, a space is as good as a line
+// break.
+func OneLine(text []byte) {
+	for _, end := range []byte("\n\r") {
+		for rest := text; ; {
+			i := bytes.IndexByte(rest, end)
+			if i < 0 {
+				break
+			}
+			rest[i] = ' '
+			rest = rest[i+1:]
+		}
+	}
+}

@@ -27,6 +27,13 @@ func Whole(text []byte) Part {
 	return Part{Event: *MessageEvent(text)}
 }
 
+// MessageEvent returns an event with a message of our own.
+func MessageEvent(message []byte) *Event {
+	return &Event{Data: message, First: true, Complete: true, HasData: true, Type: messageType, Retry: -1}
+}
+
+var messageType = []byte("message") // never changed
+
 // MessageReader reads a server's messages: the one message in a JSON body, those in an event stream, or [Parts].
 // Each is scanned once, as it arrives, unless it has been scanned before. A message that fits the window is
 // returned as a whole, a larger one in pieces as they arrive, so that an answer of any size passes in constant

@@ -145,9 +145,8 @@ func (p *peeked) Next() (part *Part, err error) {
 type answered struct {
 	Answer
 
-	part  Part
-	signs Signs
-	read  bool
+	part Part
+	read bool
 }
 
 // Next implements [Parts].
@@ -163,10 +162,7 @@ func (m *answered) Next() (*Part, error) {
 // from then on, or nil if nothing has scanned it.
 func RespondMessage(text []byte, signs *Signs) *Answer {
 	m := &answered{Answer: Answer{Status: http.StatusOK, Length: int64(len(text))}, part: Whole(text)}
-	if signs != nil {
-		m.signs, m.part.Signs = *signs, &m.signs
-	}
-	m.parts = m
+	m.part.Signs, m.parts = signs, m
 	return &m.Answer
 }
 

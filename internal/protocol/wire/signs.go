@@ -1,6 +1,9 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // Edited returns the signs, in memory of their own, of the text in which they were found after some edits, of which
 // one may replace the id. They are in the order of their places, and do not overlap.
@@ -8,8 +11,7 @@ func (s *Signs) Edited(edits ...Edit) Signs {
 	own := *s
 	own.Method, own.ResultType, own.Kind = bytes.Clone(s.Method), cloneType(s.ResultType), bytes.Clone(s.Kind)
 	own.ID = nil
-	for i := len(edits) - 1; i >= 0; i-- { // from the last one on, so that places before it stay as they were
-		e := edits[i]
+	for _, e := range slices.Backward(edits) { // so that places before it stay as they were
 		if e.At == s.IDAt {
 			own.ID = e.With
 		}
@@ -37,7 +39,7 @@ func (s *Signs) shift(at Span, by int) {
 
 // cloneType clones the type of a result, which nearly always is the same.
 func cloneType(kind []byte) []byte {
-	if string(kind) == string(complete) {
+	if bytes.Equal(kind, complete) {
 		return complete
 	}
 	return bytes.Clone(kind)

@@ -404,13 +404,6 @@ func lineLength(p []byte) int {
 	return n
 }
 
-// MessageEvent returns an event with a message of our own.
-func MessageEvent(message []byte) *Event {
-	return &Event{Data: message, First: true, Complete: true, HasData: true, Type: messageType, Retry: -1}
-}
-
-var messageType = []byte("message") // never changed
-
 // Changed returns the event, or the piece of one, with other data.
 func (e *Event) Changed(data []byte) *Event {
 	changed := *e
@@ -500,19 +493,4 @@ func WithoutComments(raw []byte) []byte {
 		raw = raw[next:]
 	}
 	return out
-}
-
-// OneLine puts a JSON text on one line, in place: between two tokens, a space is as good as a line
-// break.
-func OneLine(text []byte) {
-	for _, end := range []byte("\n\r") {
-		for rest := text; ; {
-			i := bytes.IndexByte(rest, end)
-			if i < 0 {
-				break
-			}
-			rest[i] = ' '
-			rest = rest[i+1:]
-		}
-	}
 }
