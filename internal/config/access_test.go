@@ -50,6 +50,8 @@ servers:
     - {tools: ["*"], when: "let x = 1; x == 1"}
     - {tools: ["*"], when: "len(1..1000000000) > 1"}
     - {tools: ["*"], when: "len(repeat(\"a\", 1000000000)) > 1"}
+    - {tools: ["*"], when: "len(map(args.a, # + 1)) > 1"}
+    - {tools: ["*"], when: "reduce(args.a, #acc + #acc, 'x') == ''"}
   f: {url: "http://h/mcp", access: [staff], grants: [{tools: ["*"], callers: ["staff/*", "a*", b]}]}
 endpoints:
   all: {servers: [b]}

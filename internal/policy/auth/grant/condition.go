@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -49,7 +50,7 @@ const (
 // functions are the functions of the language that take time in proportion to their input.
 var functions = []string{
 	"len", "all", "any", "none", "one", "count", "lower", "upper", "trim", "hasPrefix", "hasSuffix",
-	"int", "float", "string", "type", "abs",
+	"int", "float", "string", "type", "abs", "sum",
 }
 
 // Compile makes a condition from an expression, such as args.org == caller.org.
@@ -107,6 +108,10 @@ func boundedNode(n ast.Node) error {
 	switch n := n.(type) {
 	case *ast.VariableDeclaratorNode:
 		return errors.New("`let` is not available")
+	case *ast.BuiltinNode: // the language does not switch off those that take a predicate
+		if !slices.Contains(functions, n.Name) {
+			return fmt.Errorf("`%s` is not available", n.Name)
+		}
 	case *ast.PredicateNode:
 		if ast.Find(n.Node, isPredicate) != nil {
 			return errors.New("a function over a list cannot be within another one")
