@@ -51,8 +51,10 @@ func denials(types []string) [2]*regexp.Regexp {
 	const id = `(?: +(?:with +)?(?:the +)?(?:id +)?(?:["'“‘]([^"'“”‘’]{1,128})["'”’]|([\w.:/-]*\d[\w.:/-]*)))?`
 	thing := `(` + strings.Join(words, "|") + `)` + id
 	return [2]*regexp.Regexp{
-		regexp.MustCompile(`(?i)\b` + thing + ` +(?:(?:was|is|could|can) +)?(?:not +(?:be +)?found|(?:does|do) +not +exist|doesn't +exist)\b`),
-		regexp.MustCompile(`(?i)\b(?:no|no +such|unknown|(?:could|can) *not +find(?: +the| +an?)?|unable +to +find(?: +the| +an?)?) +` + thing + `\b`),
+		regexp.MustCompile(`(?i)\b` + thing +
+			` +(?:(?:was|is|could|can) +)?(?:not +(?:be +)?found|(?:does|do) +not +exist|doesn't +exist)\b`),
+		regexp.MustCompile(`(?i)\b(?:no|no +such|unknown|(?:could|can) *not +find(?: +the| +an?)?|unable +to +find(?: +the| +an?)?) +` +
+			thing + `\b`),
 	}
 }
 

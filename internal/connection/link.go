@@ -211,7 +211,8 @@ func (m *Manager) end(
 	}
 	t, err := newToken(issued, l.Scopes)
 	if err != nil {
-		return p, nil, p.failure(err)
+		e := p.failure(err)
+		return p, nil, e
 	}
 	return p, missing(l.Scopes, t), m.keepNew(ctx, p, l.Owner, begun.By.Name, t)
 }

@@ -155,7 +155,8 @@ func (p *Provider) notConnected() *recourse.Error {
 // reconnect returns the Error that asks to reconnect an account. Nobody can reconnect what is the gateway's own.
 func (p *Provider) reconnect(why string) *recourse.Error {
 	if p.Flow == ClientCredentials {
-		return p.misconfigured("%s refused the gateway's own credentials: its operator has to look at provider %s.", http.StatusUnauthorized)
+		return p.misconfigured("%s refused the gateway's own credentials: its operator has to look at provider %s.",
+			http.StatusUnauthorized)
 	}
 	switch why {
 	case Expired:

@@ -155,8 +155,8 @@ func (c *call) writeRefusal(f *failure) {
 		of, settled = c.on.contract, c.failing(&f.last).effect
 		e = c.masker().Error(e).CausedBy(e.Cause())
 	}
-	http := c.req.answersHTTP(&c.reply)
-	call := &contract.Call{At: f.at, Status: f.status, HTTP: http, Method: c.req.msg.Method, URL: c.table.url(c.req.from)}
+	whole := c.req.answersHTTP(&c.reply)
+	call := &contract.Call{At: f.at, Status: f.status, HTTP: whole, Method: c.req.msg.Method, URL: c.table.url(c.req.from)}
 	answer := of.Write(settled(e), call)
 	if f.ofCaller && answer.Surface == contract.SurfaceRPC {
 		answer = contract.MustBuiltin(contract.Default).Write(settled(e), call)

@@ -135,7 +135,8 @@ func (s *System) yield(ctx context.Context, caller, id string, season int) (yiel
 	}
 	if !applied {
 		missing = append(missing, recourse.MissingData{
-			What: "application", Impact: impactOptional, Message: "Nothing is known of what was applied: record it for later analyses; the yield is the same without.",
+			What: "application", Impact: impactOptional,
+			Message: "Nothing is known of what was applied: record it for later analyses; the yield is the same without.",
 		})
 	}
 	switch {

@@ -63,7 +63,7 @@ func Quotas(minute, month int64) []mcptool.Policy {
 type System struct {
 	server   *mcp.Server
 	handler  http.Handler
-	provider *StandIn       // nil: external
+	provider *StandIn        // nil: external
 	backend  *loopback.Local // serves provider
 	deere    *deere
 	auth     *authenticator
@@ -228,7 +228,10 @@ func (s *System) Scenes() []systems.Scene {
 			Title: "Nothing in the period.", Tool: searchOperations,
 			Arguments: `{"fieldId":"FLD-101","startDate":"1999-01-01","endDate":"1999-12-31"}`,
 		},
-		{Title: "The provider limits requests, and after two repetitions still does.", Tool: getField, Arguments: `{"fieldId":"fault-limited"}`},
+		{
+			Title: "The provider limits requests, and after two repetitions still does.",
+			Tool:  getField, Arguments: `{"fieldId":"fault-limited"}`,
+		},
 		{Title: "The provider is down, whatever is tried.", Tool: getField, Arguments: `{"fieldId":"fault-502"}`},
 	}
 }

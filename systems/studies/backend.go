@@ -124,8 +124,8 @@ func bearer(header http.Header) string {
 	return strings.TrimSpace(token)
 }
 
-// apiFailure is an answer of the service that reports a failure.
-type apiFailure struct {
+// backendError is an answer of the service that reports a failure.
+type backendError struct {
 	status int
 
 	Code        string         `json:"error_code,omitempty"`
@@ -135,14 +135,14 @@ type apiFailure struct {
 }
 
 // Error returns the message.
-func (r *apiFailure) Error() string { return r.Message }
+func (r *backendError) Error() string { return r.Message }
 
-func refuse(status int, code, format string, args ...any) *apiFailure {
-	return &apiFailure{status: status, Code: code, Message: fmt.Sprintf(format, args...)}
+func refuse(status int, code, format string, args ...any) *backendError {
+	return &backendError{status: status, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
 func answer(w http.ResponseWriter, value any, err error) {
-	r, refused := err.(*apiFailure) //nolint:errorlint // handlers wrap nothing
+	r, refused := err.(*backendError) //nolint:errorlint // handlers wrap nothing
 	switch {
 	case refused:
 		if r.status == http.StatusTooManyRequests {
@@ -175,7 +175,7 @@ func (b *backend) newID() string {
 	return fmt.Sprintf("5d2c9e1a-7b40-4f6e-9a31-%012x", b.lastID)
 }
 
-func notFound(what string) *apiFailure {
+func notFound(what string) *backendError {
 	return refuse(http.StatusNotFound, "not_found", "There is no such %s.", what)
 }
 
@@ -246,6 +246,6 @@ func ofWorkspace[T any](b *backend, r *http.Request, things []*T, workspaceOf fu
 }
 
 // full refuses something for which a free plan has no room.
-func full(what string, most int) *apiFailure {
+func full(what string, most int) *backendError {
 	return refuse(http.StatusForbidden, "usage_limit_reached", "The free plan holds %d %s, and all of them are taken.", most, what)
 }

@@ -17,12 +17,12 @@ func (b *backend) createChatbot(r *http.Request) (any, error) {
 	}
 	switch {
 	case !strings.HasSuffix(in.URL, "/chat"):
-		return nil, &apiFailure{
+		return nil, &backendError{
 			status: http.StatusUnprocessableEntity, Code: "config_detection_failed", Message: "No chat was found at the address.",
 			Suggestions: []string{"Give the address that takes the messages, such as https://bot.example.com/chat"},
 		}
 	case strings.Contains(in.URL, "mute"):
-		silent := &apiFailure{
+		silent := &backendError{
 			status: http.StatusUnprocessableEntity, Code: "smoke_test_failed", Message: "The chatbot did not answer a greeting.",
 		}
 		silent.Envelope = map[string]any{

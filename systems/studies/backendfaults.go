@@ -14,7 +14,7 @@ import (
 const faultyID = "00000000-0000-4000-8000-"
 
 // refusals are the faults that are answers with an error code of the service's own.
-var refusals = map[string]*apiFailure{
+var refusals = map[string]*backendError{
 	"forbidden":   refuse(http.StatusForbidden, "forbidden", "The identity has no access to this."),
 	"credits":     refuse(http.StatusForbidden, "insufficient_credits", "The pool of simulation credits is empty."),
 	"locked":      refuse(http.StatusConflict, "study_locked", "The study is locked while it is exported."),

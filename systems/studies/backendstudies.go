@@ -41,7 +41,7 @@ func checkTitle(title string) error {
 	if utf8.RuneCountInString(title) <= most {
 		return nil
 	}
-	return &apiFailure{
+	return &backendError{
 		status: http.StatusUnprocessableEntity, Message: "title is too long.",
 		Suggestions: []string{fmt.Sprintf("Shorten title; %d characters fit", most), "Put the rest into question"},
 	}
@@ -219,7 +219,7 @@ func checkMedia(url string) error {
 	default:
 		return nil
 	}
-	return &apiFailure{
+	return &backendError{
 		status: http.StatusUnprocessableEntity, Code: "media_rejected", Message: message, Suggestions: []string{"Read the envelope"},
 		Envelope: map[string]any{"error_kind": code, "suggestions": suggestions, "source_url": url, "modality": "video"},
 	}

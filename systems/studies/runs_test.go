@@ -281,7 +281,7 @@ func TestAskPeopleOnce(t *testing.T) {
 				var w struct {
 					Credits struct {
 						Total float64 `json:"total_available"`
-					}
+					} `json:"credits"`
 				}
 				if err := json.Unmarshal([]byte(client.Call(t, "workspace_get", `{"workspace_id":"w-1"}`).Tool(t).Text()), &w); err != nil {
 					t.Fatal(err)

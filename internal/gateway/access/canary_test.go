@@ -106,7 +106,7 @@ func TestCredentialsStayOutOfPrograms(t *testing.T) {
 	program := child.NewProgram(t)
 	lines := append(gatewaytest.Command(t, program), "access: [team]")
 	g, log := gatewaytest.NewReaching(t, gatewaytest.Impatient, "access: {team: {keys: ["+keyEntry(key)+"]}}\nservers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
-	d := &door{&gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, false) + "/farm/mcp"}, nil}
+	d := &door{Front: &gatewaytest.Front{Log: log, URL: gatewaytest.Open(t, g, false) + "/farm/mcp"}}
 	for _, era := range testkit.Eras {
 		a := echoed(t, d.As(t, era, "Authorization", "Bearer "+key))
 		if !wasCalled(a) || strings.Contains(string(a.Body), key) {

@@ -188,8 +188,8 @@ func TestGrantsOfCallersOfSeveralEntries(t *testing.T) {
 	t.Run("through an endpoint", func(t *testing.T) {
 		t.Parallel()
 		srv := testkit.NewServer(t, testkit.InMemory())
-		d := &door{gatewaytest.StartAt(t, "/mcp", access+fmt.Sprintf("servers:\n  farm: {url: %q, access: [team], grants: [{callers: [alice], tools: [echo]}]}\n", srv.URL())+
-			"endpoints:\n  all: {path: /mcp, servers: [farm], access: [team, staff]}\n"), srv}
+		d := &door{Front: gatewaytest.StartAt(t, "/mcp", access+fmt.Sprintf("servers:\n  farm: {url: %q, access: [team], grants: [{callers: [alice], tools: [echo]}]}\n", srv.URL())+
+			"endpoints:\n  all: {path: /mcp, servers: [farm], access: [team, staff]}\n")}
 		for _, key := range []string{"team alice", "team bob", "staff alice"} {
 			if a := echoed(t, d.As(t, testkit.Modern, "Authorization", "Bearer "+key)); wasCalled(a) != (key == "team alice") {
 				t.Errorf("%s: got HTTP %d %s", key, a.Status, a.Body)

@@ -209,7 +209,7 @@ func TestStreamsEndWithAReload(t *testing.T) {
 		second, _ := auth.NewKey()
 		firstEntry := "{name: ann, hash: '" + auth.HashOf(first).String() + "'}"
 		secondEntry := "{name: bob, hash: '" + auth.HashOf(second).String() + "'}"
-		d := &door{gatewaytest.StartAt(t, gatewaytest.Path, entry(firstEntry+", "+secondEntry)), srv}
+		d := &door{Front: gatewaytest.StartAt(t, gatewaytest.Path, entry(firstEntry+", "+secondEntry))}
 		ends := make(chan string, 2)
 		for name, key := range map[string]string{"ann": first, "bob": second} {
 			s := d.As(t, testkit.Modern, "Authorization", "Bearer "+key).MustListen(t.Context(), t)

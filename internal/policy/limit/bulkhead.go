@@ -14,8 +14,8 @@ var (
 	ErrWaited = errors.New("the wait in the queue is over")
 )
 
-// A Bulkhead lets a limited number of calls in at once, so that a call that hangs starves no other. Others wait in a bounded queue, and enter in the
-// order in which they came. It is safe for concurrent use.
+// A Bulkhead lets a limited number of calls in at once, so that a call that hangs starves no other. Others wait in a
+// bounded queue, and enter in the order in which they came. It is safe for concurrent use.
 type Bulkhead struct {
 	mu      sync.Mutex
 	most    int       // calls that may be in at once

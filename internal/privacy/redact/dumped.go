@@ -23,14 +23,16 @@ var nearWritings = []writing{
 	{
 		[]string{" / "},
 		func(before, _ string) bool { return nearBefore(before, "redential", "ogin", "user", "User") },
-		lazily(`(?i)\b(?:credentials?|log-?in|user(?:name)?\s?[/&]\s?pass(?:word)?)\s{0,2}[:=]\s{0,2}\S{1,64}\s{1,2}/\s{1,2}([^\s,;"']{4,200})`),
+		lazily(`(?i)\b(?:credentials?|log-?in|user(?:name)?\s?[/&]\s?pass(?:word)?)\s{0,2}[:=]\s{0,2}` +
+			`\S{1,64}\s{1,2}/\s{1,2}([^\s,;"']{4,200})`),
 		toldAlone,
 	},
 	{
 		[]string{"provided", "given", "supplied", "received", "specified"},
 		func(_, behind string) bool { return strings.Contains(behind[:min(len(behind), len(" was : "))], ":") },
 		lazily(`(?i)\b(?:api[ _-]?key|access[ _-]?key|token|password|passphrase|secret|credential)s? ` +
-			`(?:provided|given|supplied|received|specified)(?: was| is)?\s?:\s?["'` + "`" + `]?([^\s"'` + "`" + `,;()]{5,1000}[^\s"'` + "`" + `,;().])`),
+			`(?:provided|given|supplied|received|specified)(?: was| is)?\s?:\s?` +
+			`["'` + "`" + `]?([^\s"'` + "`" + `,;()]{5,1000}[^\s"'` + "`" + `,;().])`),
 		toldAlone,
 	},
 	{ // HTML

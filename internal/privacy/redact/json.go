@@ -348,7 +348,8 @@ func (r *reader) sequence(elements []int) {
 		option := strings.HasPrefix(name, "-")
 		bare := strings.TrimLeft(name, "-")
 		user := (name == "-u" || name == "--user") && strings.Contains(value.text, ":")
-		if attached := strings.TrimPrefix(value.text, "-p"); attached != "" && attached != value.text && takesPassword(r.leaves[elements[0]].text) {
+		attached, short := strings.CutPrefix(value.text, "-p")
+		if short && attached != "" && takesPassword(r.leaves[elements[0]].text) {
 			value.mark = markCredential
 			continue
 		}

@@ -39,7 +39,8 @@ var writings = []writing{
 			return namesSecret(name, value) && strings.ContainsAny(value, "0123456789") && !strings.ContainsAny(value, ".:[")
 		},
 	},
-	{[]string{"kty"}, nil, lazily(`(?m)(?:^|[\s{,"'(])(?:d|p|q|dp|dq|qi|k)\\?["']?\s{0,4}[:=]\s{0,4}\\?["']?([A-Za-z0-9_\-]{20,1000})`), nil},
+	{[]string{"kty"}, nil, lazily(`(?m)(?:^|[\s{,"'(])(?:d|p|q|dp|dq|qi|k)\\?["']?\s{0,4}[:=]\s{0,4}` +
+		`\\?["']?([A-Za-z0-9_\-]{20,1000})`), nil},
 }
 
 func namesSecret(name, value string) bool {

@@ -54,7 +54,7 @@ func StartHost(tb testing.TB, g *gateway.Gateway) *Host {
 			h.Lines <- text
 		}
 	}()
-	tb.Cleanup(func() { h.Close() }) //nolint:errcheck // the test has asked for it if it matters
+	tb.Cleanup(func() { _ = h.Close() }) // the test has asked for it if it matters
 	return h
 }
 

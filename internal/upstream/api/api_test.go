@@ -15,7 +15,8 @@ import (
 func callAPI(tb testing.TB, c *testkit.Client, tool, arguments string) (testkit.ToolResult, *testkit.Answer) {
 	tb.Helper()
 	a := c.MustCall(tb, tool, arguments)
-	return a.Result(tb), a
+	result := a.Result(tb)
+	return result, a
 }
 
 // An API is served as tools to clients of both eras.
