@@ -146,7 +146,10 @@ func TestAPIBodiesInTheContractsForm(t *testing.T) {
 					t.Errorf("there is no %s in %s", part, got)
 				}
 			}
-			if e := gatewaytest.Record(t, a); e.Kind != tt.kind || e.Upstream.Status != tt.status && e.Kind != recourse.KindUnknown {
+			if tt.kind == recourse.KindUnknown && gatewaytest.RecordIn(a) == nil {
+				return // the form has no place for it
+			}
+			if e := gatewaytest.Record(t, a); e.Kind != tt.kind || e.Upstream.Status != tt.status {
 				t.Errorf("got %s, HTTP status %d", e.Kind, e.Upstream.Status)
 			}
 		})
