@@ -125,6 +125,10 @@ type Contract = {
   hints: Hint[];
   /** The number of attempts, and the waits between them. */
   retry: Record<"retries" | "startMs" | "factor" | "jitterMs" | "jitterFrom", number>;
+//{{if has "contract.returned"}}
+  /** The tools whose failures are results to their callers. */
+  returned: string[];
+//{{end}}
 //{{if has "contract.forms"}}
   /** Forms that are read but never written. */
   forms: Fields[];
