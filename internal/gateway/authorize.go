@@ -173,7 +173,7 @@ func (c *call) sees(t *toolcall.Entry) bool {
 	if c.on.many != nil {
 		return c.on.lets(&c.who, t.Name, c.memberReads(t.Name))
 	}
-	return c.on.lets(&c.who, t.Name, c.on.natureOf(t.Name, c.to.entry.Tool(t.Name), t) == retry.Reads)
+	return c.on.lets(&c.who, t.Name, c.on.natureOf(t.Name, c.on.to.entry.Tool(t.Name), t) == retry.Reads)
 }
 
 // filters reports whether the answer to a request is a list that its caller may only see in part.

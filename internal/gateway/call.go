@@ -30,8 +30,7 @@ type call struct {
 	table *table // the configuration when the request arrived
 
 	req     request          // the client's message: gateway, admit, authenticate, receive, deliver; many for a nested call
-	on      *endpoint        // the endpoint: admit
-	to      *target          // the server behind it, held open: admit
+	on      *endpoint        // the endpoint, and the server behind it, held open: admit
 	who     caller           // caller, for authenticate and many
 	session *session.Session // for legacy clients: findSession; session opens one
 	account account.Account  // caller; connect looks it up
@@ -216,7 +215,7 @@ func emptyCall() *call {
 // within limits the time of the call: it ends after quiet without a sign of life, and after most in any case.
 func (c *call) within(quiet, most time.Duration) {
 	c.ctx, c.cancel = context.WithCancelCause(c.req.ctx)
-	c.deadline.Start(quiet, most, c.cancel, c.to.timedOut)
+	c.deadline.Start(quiet, most, c.cancel, c.on.to.timedOut)
 	c.recheck.Ends(c.cancel)
 }
 
@@ -226,7 +225,7 @@ func (c *call) detach() {
 	c.deadline.Stop()
 	c.cancel(nil)
 	ctx, cancel := context.WithCancelCause(c.req.ctx)
-	release := context.AfterFunc(c.to.backend.Streams, func() { cancel(nil) })
+	release := context.AfterFunc(c.on.to.backend.Streams, func() { cancel(nil) })
 	c.ctx, c.cancel = ctx, func(cause error) { release(); cancel(cause) }
 	c.recheck.Ends(c.cancel)
 	c.leave()
@@ -300,10 +299,10 @@ func (c *call) enter() bool {
 // hold gives the call that endpoint and holds its target open. It reports false if the target is already
 // closed.
 func (c *call) hold(on *endpoint) bool {
-	if !on.target.backend.Hold() {
+	if !on.to.backend.Hold() {
 		return false
 	}
-	c.on, c.to, c.held = on, on.target, true
+	c.on, c.held = on, true
 	c.reply.passes = on.passes
 	return true
 }
@@ -312,6 +311,6 @@ func (c *call) hold(on *endpoint) bool {
 func (c *call) leave() {
 	if c.held {
 		c.held = false
-		c.to.backend.Leave()
+		c.on.to.backend.Leave()
 	}
 }

@@ -46,7 +46,7 @@ func (c *call) rejected(last *end) *recourse.Error {
 	switch {
 	case err != nil:
 		return c.invite(err, nil)
-	case c.reply.hasBegun(), last.full && !c.rule.mayRepeat(c.to, last):
+	case c.reply.hasBegun(), last.full && !c.rule.mayRepeat(c.on.to, last):
 		title := c.account.Title()
 		return recourse.Unavailable(title).WithMessage("The access to %s had expired. It is renewed now.", title).
 			WithOrigin(recourse.OriginGateway)

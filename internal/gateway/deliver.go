@@ -24,7 +24,7 @@ import (
 // routeDelivery does the work of route for a message without an answer of its own: a notification, the client's answer to a
 // server's question, the opening of a stream or the end of a session.
 func (c *call) routeDelivery() {
-	most := c.to.entry.Timeout
+	most := c.on.to.entry.Timeout
 	if c.req.method == http.MethodGet {
 		most = min(openTimeout, most)
 	}
@@ -39,7 +39,7 @@ func (c *call) routeDelivery() {
 func deliver(c *call, try try) *failure {
 	ends := c.req.method == http.MethodDelete && c.session != nil
 	if ends {
-		if where, _, _ := c.session.At(); where != c.to.backend.Place { // nobody else knows it
+		if where, _, _ := c.session.At(); where != c.on.to.backend.Place { // nobody else knows it
 			c.removeSession()
 			c.reply.empty()
 			return nil
@@ -111,13 +111,13 @@ func (m enforcing) handedOver(c *call) end {
 		m.passStream(c) // its end is not a failure: the client opens it again
 	case c.reply.started: // a stream that is held open continues or ends
 		text, _ := io.ReadAll(io.LimitReader(resp, maxErrorBody)) // if reading fails, the status still counts
-		e := c.to.reader.HTTP(resp.Status, resp.Header, text, "").Error()
+		e := c.on.to.reader.HTTP(resp.Status, resp.Header, text, "").Error()
 		if c.lostSession(c.in.session, resp.Status, e) {
 			return end{why: sessionLost, e: e}
 		}
 		return again(e)
 	case resp.Status == http.StatusMethodNotAllowed && method != http.MethodPost:
-		return c.reply.passMethods(c.to.entry.Title)
+		return c.reply.passMethods(c.on.to.entry.Title)
 	case resp.Status >= http.StatusMultipleChoices:
 		return c.refusal()
 	default:
@@ -171,7 +171,7 @@ func (enforcing) passStream(c *call) {
 func (c *call) stream(spoken func(*wire.Part) *wire.Event) {
 	c.deadline.Stop()
 	resp := c.in.resp
-	release := context.AfterFunc(c.to.backend.Streams, func() { _ = resp.Close() }) // ends the reading
+	release := context.AfterFunc(c.on.to.backend.Streams, func() { _ = resp.Close() }) // ends the reading
 	defer release()
 	c.leave()
 	c.reply.startEvents()
@@ -186,7 +186,7 @@ func (c *call) stream(spoken func(*wire.Part) *wire.Event) {
 		part := c.in.part
 		listener.Begin()
 		if bytes.Contains(part.Data, []byte(wire.MethodToolsChanged)) {
-			c.to.backend.Lists.Changed(listRequest{c}.Key())
+			c.on.to.backend.Lists.Changed(listRequest{c}.Key())
 		}
 		if event := spoken(part); event != nil {
 			c.reply.say(event, c.in.said())

@@ -13,7 +13,7 @@
 //	  v  |
 //	finish                 tells every observer how the call has ended, once
 //	translate              writes what failed as the contract says
-//	admit                  may it come here: path, Host, Origin, method     -> on, to
+//	admit                  may it come here: path, Host, Origin, method     -> on
 //	authenticate           who calls                                        -> who
 //	receive                is it a well-formed message                      -> req
 //	trace                  which distributed trace it is a part of          -> trace

@@ -28,9 +28,9 @@ import (
 
 // An endpoint is where clients reach a server: a path, with its contract and masking. It is immutable.
 type endpoint struct {
-	g      *Gateway
-	entry  *config.Server
-	target *target
+	g     *Gateway
+	entry *config.Server
+	to    *target
 
 	contract  *contract.Contract
 	mode      mode
@@ -57,7 +57,7 @@ func newEndpoint(g *Gateway, t *table, entry *config.Server, old *endpoint) (*en
 	if err != nil {
 		return nil, err
 	}
-	if old != nil && on.access == old.access && old.entry.Same(entry) && old.target.reader.Same(to.reader) {
+	if old != nil && on.access == old.access && old.entry.Same(entry) && old.to.reader.Same(to.reader) {
 		return old, nil
 	}
 	if on.redact, err = redact.ParseMode(string(entry.Redact)); err != nil {
@@ -70,7 +70,7 @@ func newEndpoint(g *Gateway, t *table, entry *config.Server, old *endpoint) (*en
 	if err := to.connect(on, old); err != nil {
 		return nil, err
 	}
-	on.target, on.limits = to, limits.New(entry)
+	on.to, on.limits = to, limits.New(entry)
 	if entry.Mode == config.ModeObserve {
 		on.take(observing{}, observed, observedSteps)
 		if entry.API == nil { // which speaks one era only
@@ -169,7 +169,7 @@ func (to *target) connect(on, old *endpoint) error {
 	userHeader := on.userHeader()
 	sameFormat := old != nil && (to.entry.API == nil || old.contract.Same(on.contract))
 	if sameFormat && old.entry.SameReach(to.entry) && old.userHeader() == userHeader {
-		to.backend, to.guard = old.target.backend, newGuard(to.entry, old.target)
+		to.backend, to.guard = old.to.backend, newGuard(to.entry, old.to)
 		to.up = to.backend.Bridged
 		return nil
 	}
@@ -178,9 +178,9 @@ func (to *target) connect(on, old *endpoint) error {
 		return err
 	}
 	if old != nil && slices.Equal(to.entry.Forward, old.entry.Forward) {
-		to.backend.Sessions = old.target.backend.Sessions // they are reopened, at another place
+		to.backend.Sessions = old.to.backend.Sessions // they are reopened, at another place
 		if to.entry.URL != "" && to.entry.URL == old.entry.URL {
-			to.backend.Place = old.target.backend.Place // the server still knows them
+			to.backend.Place = old.to.backend.Place // the server still knows them
 		}
 	}
 	to.up, to.guard = to.backend.Bridged, newGuard(to.entry, nil)
@@ -251,8 +251,8 @@ func (g *Gateway) Entrance(name, tool, letInBy string) (e Entrance, ok bool) {
 	}
 	e.URL = g.URL() + on.entry.Path
 	e.Access, _ = t.config.Access.Get(letInBy)
-	if on.target.backend.Lists != nil {
-		e.Params = on.target.backend.Lists.Params(tool)
+	if on.to.backend.Lists != nil {
+		e.Params = on.to.backend.Lists.Params(tool)
 	}
 	return e, true
 }

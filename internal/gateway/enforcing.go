@@ -147,7 +147,7 @@ func (enforcing) takeWhole(c *call, event *wire.Event) end {
 // noteList takes note of the list of tools that the server has given to the client.
 func (c *call) noteList(text []byte) {
 	if c.req.msg.Method == wire.MethodToolsList && json.Lookup(c.req.msg.Params, "/cursor") == nil {
-		c.to.backend.Lists.Passed(listRequest{c}, c.in.signs.Result.Of(text))
+		c.on.to.backend.Lists.Passed(listRequest{c}, c.in.signs.Result.Of(text))
 	}
 }
 
@@ -163,7 +163,7 @@ func (c *call) notice(signs *wire.Signs) {
 		c.deadline.Alive()
 		c.rule.reports = true
 	case what == wire.Notification && string(signs.Method) == wire.MethodToolsChanged:
-		c.to.backend.Lists.Changed(listRequest{c}.Key())
+		c.on.to.backend.Lists.Changed(listRequest{c}.Key())
 	}
 }
 
@@ -175,7 +175,7 @@ func (c *call) passed(text []byte) []byte {
 	if string(signs.ID) != string(c.req.msg.ID) {
 		edits = append(edits, wire.Edit{At: signs.IDAt, With: c.req.msg.ID})
 	}
-	if !signs.Error.IsZero() && !c.to.entry.Trusted { // it asks the client a question
+	if !signs.Error.IsZero() && !c.on.to.entry.Trusted { // it asks the client a question
 		raw := json.Value(signs.Error.Of(text))
 		if own := failures.WithoutRecord(raw); len(own) != len(raw) {
 			edits = append(edits, wire.Edit{At: signs.Error, With: own})

@@ -32,16 +32,16 @@ type failing struct {
 func (c *call) failing(last *end) *failing {
 	f := &failing{
 		member: c.member, held: last.why == heldBack, full: last.full, isCall: c.req.isCall(), modern: c.req.era == wire.Modern,
-		http: c.req.answersHTTP(&c.reply), url: c.table.url(c.req.from), user: c.who.user, forwards: c.to.reader.PassesCredentials,
+		http: c.req.answersHTTP(&c.reply), url: c.table.url(c.req.from), user: c.who.user, forwards: c.on.to.reader.PassesCredentials,
 	}
 	f.call = toolcall.Call{
 		Listed: c.rule.listed, ID: c.req.id, Method: c.req.msg.Method, Name: c.req.msg.Name, Arguments: c.req.msg.Arguments,
-		Contract: c.on.contract, Kept: c.to.reader.Weak, Masker: c.masker, Nature: c.rule.nature, Assumed: c.rule.assumed,
+		Contract: c.on.contract, Kept: c.on.to.reader.Weak, Masker: c.masker, Nature: c.rule.nature, Assumed: c.rule.assumed,
 		Ran: c.out.counted > 0, Doubt: c.out.doubt, Broke: failures.Broke(last.status),
-		Relays: true, Title: c.to.entry.Title,
-		InSession: (c.session != nil || f.modern || last.full) && last.why != sessionLost, Trusted: c.to.entry.Trusted,
+		Relays: true, Title: c.on.to.entry.Title,
+		InSession: (c.session != nil || f.modern || last.full) && last.why != sessionLost, Trusted: c.on.to.entry.Trusted,
 		Reads: func(name string, t *toolcall.Entry) bool {
-			return c.on.natureOf(name, c.to.entry.Tool(name), t) == retry.Reads
+			return c.on.natureOf(name, c.on.to.entry.Tool(name), t) == retry.Reads
 		},
 	}
 	if v := c.rule.Verify; v != nil {

@@ -41,7 +41,7 @@ func (g *Gateway) Figures() Stats {
 		f.Expires, _ = t.config.TLS.Expires()
 	}
 	for _, entry := range t.config.Servers {
-		b := t.named[entry.Name].target.backend
+		b := t.named[entry.Name].to.backend
 		sessions, _ := b.Sessions.Kept()
 		s := ServerFigures{
 			Server: entry.Name, Title: entry.Title, Contract: entry.Contract, Target: whereabouts(entry), Limits: entry.Limits,
@@ -91,7 +91,7 @@ func (g *Gateway) Protections() []Protection {
 	t, now := g.table.Load(), time.Now()
 	var all []Protection
 	for _, on := range t.all {
-		to, p := on.target, Protection{Server: on.entry.Name}
+		to, p := on.to, Protection{Server: on.entry.Name}
 		if to.guard.breaker != nil {
 			p.Circuits = to.guard.breaker.States(now)
 		}

@@ -30,7 +30,7 @@ func findSession(c *call, next next) *failure {
 
 // sessions returns the sessions that a caller can name at an endpoint.
 func (t *table) sessions(on *endpoint, owner upstream.Caller) session.Scope {
-	to := on.target
+	to := on.to
 	return session.Scope{
 		Caller: owner, Endpoint: on.entry.Name, Store: to.backend.Sessions, Place: to.backend.Place, URL: to.entry.URL,
 		Sealer: t.sealer, Redis: t.redis, Log: on.g.log,

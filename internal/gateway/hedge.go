@@ -36,7 +36,7 @@ type half struct {
 // answered first goes on, and the other one is given up.
 func hedge(a *attempt, try try) end {
 	c := a.of
-	if c.to.entry.Hedge == nil || !c.req.isCall() || c.rule.nature != retry.Reads {
+	if c.on.to.entry.Hedge == nil || !c.req.isCall() || c.rule.nature != retry.Reads {
 		return try(a)
 	}
 	one := &attempt{of: c, ctx: c.ctx} // it may outlive the call
@@ -53,7 +53,7 @@ func hedge(a *attempt, try try) end {
 // it is.
 func (a *attempt) race(try try) *attempt {
 	c := a.of
-	if pause.Until(a.half.begun, c.to.entry.Hedge.After) {
+	if pause.Until(a.half.begun, c.on.to.entry.Hedge.After) {
 		return a
 	}
 	two := &attempt{of: c, ctx: c.ctx, id: wire.ID(fmt.Sprintf("%q", c.req.id+"-hedge"))} // ids in a session must differ
@@ -155,14 +155,14 @@ func (a *attempt) tellCancelled(ctx context.Context) {
 	}
 	params := fmt.Appendf(nil, `{"requestId":%s,"reason":%q}`, id, errOutrun)
 	body := wire.AppendRequest(nil, nil, wire.MethodCancelled, params)
-	if resp, err := a.of.to.up.Do(ctx, a.of.request(a.half.header, body)); err == nil {
+	if resp, err := a.of.on.to.up.Do(ctx, a.of.request(a.half.header, body)); err == nil {
 		_ = resp.Close() // it is a notification
 	}
 }
 
 // yielded returns how an attempt has ended that makes way for the other one.
 func (a *attempt) yielded(resp *wire.Answer, err error) end {
-	to := a.of.to
+	to := a.of.on.to
 	switch {
 	case errors.Is(context.Cause(a.ctx), errOutrun):
 		if err == nil {

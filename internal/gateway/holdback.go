@@ -15,8 +15,8 @@ import (
 // holdBack refuses an attempt while the breaker is open, and reports the result of every other attempt to the
 // breaker. In observe mode nothing is refused.
 func holdBack(a *attempt, try try) end {
-	c, b := a.of, a.of.to.guard.breaker
-	if a.isSpare() && !c.to.spares(c.rule.lane(&c.req)) {
+	c, b := a.of, a.of.on.to.guard.breaker
+	if a.isSpare() && !c.on.to.spares(c.rule.lane(&c.req)) {
 		return end{why: heldBack}
 	}
 	if b == nil || !c.req.isBounded() {
@@ -24,7 +24,7 @@ func holdBack(a *attempt, try try) end {
 	}
 	pass, refusal := b.Admit(time.Now(), c.rule.lane(&c.req))
 	if refusal != nil {
-		e := c.to.heldBack(refusal)
+		e := c.on.to.heldBack(refusal)
 		if c.on.mode.object(c, e) != nil {
 			return notSent(e) // not object's failure: repeat may still act on it
 		}
@@ -35,7 +35,7 @@ func holdBack(a *attempt, try try) end {
 	if told.outcome == breaker.Answered && !wire.Named(c.req.msg.Method) {
 		told.outcome = breaker.Nothing // it may have been answered from memory, as a list or a shared program's initialize is
 	}
-	c.to.tellBreaker(c.g.log, pass, told)
+	c.on.to.tellBreaker(c.g.log, pass, told)
 	return end
 }
 

@@ -44,7 +44,7 @@ type inbound struct {
 
 // reset prepares for the answer to another attempt.
 func (in *inbound) reset(a *attempt, resp *wire.Answer) {
-	in.req, in.to, in.config = &a.of.req, a.of.to, a.of.table.config
+	in.req, in.to, in.config = &a.of.req, a.of.on.to, a.of.table.config
 	in.resp, in.id, in.session, in.cut = resp, a.id, a.session, ""
 }
 

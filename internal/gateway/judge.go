@@ -61,7 +61,7 @@ func (r *request) forProgram(e *recourse.Error) bool {
 func (c *call) reading(text []byte) (reading contract.Reading, original json.Value, ok bool) {
 	// The masker is created for the first failure: a success needs none.
 	mask := func(raw []byte) []byte { return c.masker().JSON(raw) }
-	return c.to.reader.Answer(text, c.in.signs, c.req.isCall(), c.in.cut, mask)
+	return c.on.to.reader.Answer(text, c.in.signs, c.req.isCall(), c.in.cut, mask)
 }
 
 // caused returns e with the server's words as its cause, unless it has one.
@@ -104,7 +104,7 @@ func (c *call) refusal() end {
 	within := c.table.config.DecideWithin
 	text, _ := io.ReadAll(io.LimitReader(resp, int64(within)+1)) // if reading fails, the status still counts
 	if err := c.ctx.Err(); err != nil {
-		return again(c.to.broken(c.ctx, err))
+		return again(c.on.to.broken(c.ctx, err))
 	}
 	if len(text) > int(within) {
 		c.in.cut = within.String()
@@ -113,7 +113,7 @@ func (c *call) refusal() end {
 			text = whole
 		}
 	}
-	reading := c.to.reader.HTTP(resp.Status, resp.Header, text, c.in.cut)
+	reading := c.on.to.reader.HTTP(resp.Status, resp.Header, text, c.in.cut)
 	e := c.req.explainRefusal(reading.Error(), text)
 	switch {
 	case refused:
@@ -148,7 +148,7 @@ func (c *call) refusedCredentials() (body []byte, e *recourse.Error) {
 	resp := c.in.resp
 	c.out.Reason = "the server refused the client's own credentials"
 	body, _ = io.ReadAll(io.LimitReader(resp, maxErrorBody)) // if reading fails, the status still counts
-	return body, c.to.reader.Forwarded(resp.Status, resp.Header, body)
+	return body, c.on.to.reader.Forwarded(resp.Status, resp.Header, body)
 }
 
 // explainRefusal finds out what is wrong with a message if e only says that the server did not accept it. The
@@ -195,7 +195,7 @@ func (c *call) provided(e *recourse.Error) end {
 	case refused:
 		return end{why: accountRefused, e: e.WithEffect(recourse.EffectNone), status: refusal.Status}
 	}
-	reading := c.to.reader.Provider(refusal, e, !c.to.reader.PassesCredentials && !c.on.forwards("Authorization"))
+	reading := c.on.to.reader.Provider(refusal, e, !c.on.to.reader.PassesCredentials && !c.on.forwards("Authorization"))
 	return end{
 		why: repeatable, e: reading.Error(), status: refusal.Status, told: c.told(reading, refusal.Cut),
 		full: refusal.Status != http.StatusUnauthorized || reading.Contract != nil,

@@ -56,7 +56,7 @@ func (enforcing) flow(c *call, total int64, isAnswer bool) end {
 			err = errTooLarge
 		}
 		if err != nil && isAnswer {
-			return c.to.breakOff(err)
+			return c.on.to.breakOff(err)
 		}
 		c.deadline.Alive()
 		switch c.reply.relay(piece, c.in.stream, c.in.said()); {
@@ -75,7 +75,7 @@ func (enforcing) flow(c *call, total int64, isAnswer bool) end {
 		c.late()
 		return end{why: answered}
 	}
-	return c.to.breakOff(c.to.broken(c.ctx, c.in.err))
+	return c.on.to.breakOff(c.on.to.broken(c.ctx, c.in.err))
 }
 
 // largeFailures is how many failures larger than the decision window are held in memory at a time. The next
@@ -104,7 +104,7 @@ func (in *inbound) beginsFailed(text []byte) bool {
 func (m enforcing) collect(c *call, first *wire.Event) end {
 	release, err := c.g.holdLarge(c.ctx)
 	if err != nil {
-		return again(c.to.broken(c.ctx, err))
+		return again(c.on.to.broken(c.ctx, err))
 	}
 	c.in.release = release
 	event := &wire.Event{ID: bytes.Clone(first.ID), Type: bytes.Clone(first.Type), Data: bytes.Clone(first.Data), First: true, Retry: -1}

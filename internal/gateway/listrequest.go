@@ -25,7 +25,7 @@ type listRequest struct{ of *call }
 func (a listRequest) Key() upstream.Caller {
 	c := a.of
 	switch {
-	case len(c.to.entry.Command) == 0 || c.to.entry.Share != config.ShareClient:
+	case len(c.on.to.entry.Command) == 0 || c.on.to.entry.Share != config.ShareClient:
 		return c.who.id
 	case c.session != nil:
 		return upstream.CallerOf("session", c.session.ID)
@@ -44,14 +44,14 @@ func (a listRequest) Asker() upstream.Caller {
 	return upstream.CallerOf("client", string(c.req.msg.ClientInfo), string(c.req.msg.ClientCapabilities))
 }
 
-func (a listRequest) HeldBack() bool { return a.of.to.holdsBack(a.of.rule.lane(&a.of.req)) != nil }
+func (a listRequest) HeldBack() bool { return a.of.on.to.holdsBack(a.of.rule.lane(&a.of.req)) != nil }
 
-func (a listRequest) Timeout() time.Duration { return a.of.to.entry.Timeout }
+func (a listRequest) Timeout() time.Duration { return a.of.on.to.entry.Timeout }
 
 func (a listRequest) Failed(cause error) (gone bool) {
 	c := a.of
 	c.g.log.LogAttrs(c.ctx, slog.LevelWarn, "tools/list failed: arguments are not checked",
-		slog.String("server", c.to.entry.Name), slog.String("request_id", c.req.id), slog.Any("cause", c.private().Mask(cause)))
+		slog.String("server", c.on.to.entry.Name), slog.String("request_id", c.req.id), slog.Any("cause", c.private().Mask(cause)))
 	return c.req.left()
 }
 
@@ -69,17 +69,17 @@ func (a listRequest) Page(ctx context.Context, page int, cursor json.Value, limi
 	}
 	generation := c.session.SetHeader(header)
 	body := wire.AppendRequest(nil, id, wire.MethodToolsList, params.AppendTo(nil))
-	answer, err := upstream.Ask(ctx, c.to.up, c.request(header.Clone(), body), id, int64(limit))
+	answer, err := upstream.Ask(ctx, c.on.to.up, c.request(header.Clone(), body), id, int64(limit))
 	if err != nil {
 		return nil, err
 	}
 	if answer.Status != http.StatusOK {
-		reading := c.to.reader.HTTP(answer.Status, answer.Header, answer.Body, "")
+		reading := c.on.to.reader.HTTP(answer.Status, answer.Header, answer.Body, "")
 		if !c.lostSession(header.Get(wire.HeaderSession), answer.Status, reading.Error()) || c.renewSession(ctx, generation) != nil {
 			return nil, reading.Error()
 		}
 		c.session.SetHeader(header)
-		if answer, err = upstream.Ask(ctx, c.to.up, c.request(header, body), id, int64(limit)); err != nil {
+		if answer, err = upstream.Ask(ctx, c.on.to.up, c.request(header, body), id, int64(limit)); err != nil {
 			return nil, err
 		}
 	}
@@ -96,7 +96,7 @@ func (a listRequest) again() *toolcall.List {
 	if c.rule.list.By == a.Asker() {
 		newerThan = newerThan.Add(-toollist.Fresh)
 	}
-	newer := c.to.backend.Lists.Get(c.ctx, a, newerThan)
+	newer := c.on.to.backend.Lists.Get(c.ctx, a, newerThan)
 	c.rule.unconfirmed = newer == nil || newer == c.rule.list && a.HeldBack()
 	if newer != nil {
 		c.rule.list = newer

@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -63,7 +62,7 @@ func newManyEndpoint(g *Gateway, t *table, e *config.Endpoint, old *endpoint) (*
 	on.ask()
 	var before *target
 	if old != nil && old.many != nil {
-		before = old.target
+		before = old.to
 	}
 	if before != nil && old.many.entry.Lists == e.Lists {
 		to.backend, on.many.conn = before.backend, old.many.conn
@@ -77,7 +76,7 @@ func newManyEndpoint(g *Gateway, t *table, e *config.Endpoint, old *endpoint) (*
 	}
 	to.up = to.backend.Bridged
 	to.guard = newGuard(entry, before)
-	on.target, on.limits = to, limits.New(entry)
+	on.to, on.limits = to, limits.New(entry)
 	return on, nil
 }
 
@@ -164,7 +163,7 @@ func (c *call) memberReads(offered string) bool {
 		if listed && raw == nil {
 			continue // it has no such tool
 		}
-		if m.on.natureOf(local, m.on.target.entry.Tool(local), toollist.ReadTool(raw)) != retry.Reads {
+		if m.on.natureOf(local, m.on.to.entry.Tool(local), toollist.ReadTool(raw)) != retry.Reads {
 			return false
 		}
 		known = true
@@ -182,7 +181,7 @@ func (relaying) answer(c *call) end {
 	if !c.outer.isRelayed() || !c.req.asks() {
 		return enforcing{}.answer(c)
 	}
-	if c.outer.free.Load() {
+	if c.outer.free {
 		c.giveBack()
 	}
 	if c.in.resp.Status != http.StatusOK {
@@ -217,9 +216,9 @@ type outer struct {
 	trace spanContext
 	apart []string // tells the client apart at a program that is not shared
 
-	relayed atomic.Bool // a server answers it
-	free    atomic.Bool // limits do not charge for its answer
-	spanned atomic.Bool // a nested call is reported as its span
+	relayed bool // a server answers it
+	free    bool // limits do not charge for its answer
+	spanned bool // a nested call is reported as its span
 }
 
 // A memberConn is one server of an endpoint with several, as a connection: a request takes that server's own
@@ -264,7 +263,7 @@ func (m *memberConn) Do(ctx context.Context, r *upstream.Request) (*wire.Answer,
 		return nil, upstream.Broken(ctx, m.on.entry.Title, cmp.Or(context.Cause(ctx), context.Canceled))
 	}
 	if m.relays {
-		of.relayed.Store(true)
+		of.relayed = true
 	}
 	return resp, nil
 }
@@ -281,7 +280,7 @@ func (m *memberConn) call(ctx context.Context, of *outer, r *upstream.Request, h
 	}
 	if !m.enter(c) {
 		c.release()
-		return nil, m.on.target.removed()
+		return nil, m.on.to.removed()
 	}
 	verified := of.who.verified
 	verified.Headers = nil // so that forwarded headers tell callers apart there
@@ -313,14 +312,15 @@ func (m *memberConn) enter(c *call) bool {
 // request, which has no span of its own.
 func (o *outer) traced(relays bool) spanContext {
 	t := o.trace
-	if t.Own.IsZero() || relays && o.spanned.CompareAndSwap(false, true) {
+	if t.Own.IsZero() || relays && !o.spanned {
+		o.spanned = relays
 		return t
 	}
 	return spanContext{Span: observe.Span{Own: t.Own.Child(), Parent: t.Own, State: t.State}, baggage: t.baggage}
 }
 
 // isRelayed reports whether a server's own call answers the request, and is reported in its place.
-func (o *outer) isRelayed() bool { return o != nil && o.relayed.Load() }
+func (o *outer) isRelayed() bool { return o != nil && o.relayed }
 
 // offer tells the contract the names by which clients know the server's tools. A nil member's are the server's own.
 func (m *memberConn) offer(call *contract.Call) {
@@ -383,7 +383,7 @@ func (c *call) ownState() *recourse.Error {
 	params, ok := many.OwnState(c.req.msg.Params, c.table.states, statePurpose(&c.req, &c.who, c.on))
 	if !ok {
 		return recourse.New(recourse.KindInvalidValue, "").
-			WithMessage("The requestState was not given to this caller for this request of %s. Call again without it.", c.to.entry.Title).
+			WithMessage("The requestState was not given to this caller for this request of %s. Call again without it.", c.on.to.entry.Title).
 			WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
 	}
 	return c.req.change(params)

@@ -60,9 +60,9 @@ func (m observing) watchRefusal(c *call) end {
 	resp := c.in.resp
 	body, _ := io.ReadAll(io.LimitReader(resp, int64(c.table.config.DecideWithin)+1)) // if reading fails, the status still counts
 	if c.ctx.Err() != nil {
-		return again(c.to.broken(c.ctx, c.ctx.Err()))
+		return again(c.on.to.broken(c.ctx, c.ctx.Err()))
 	}
-	m.report(c, c.req.explainRefusal(c.to.reader.HTTP(resp.Status, resp.Header, body, "").Error(), body))
+	m.report(c, c.req.explainRefusal(c.on.to.reader.HTTP(resp.Status, resp.Header, body, "").Error(), body))
 	c.reply.passOn(io.MultiReader(bytes.NewReader(body), c.in.resp))
 	return end{why: answered}
 }
@@ -113,7 +113,7 @@ func (m observing) watchEnd(c *call, whole bool) end {
 	}
 	e := c.in.ended(c.ctx)
 	if e != nil && wire.BrokeOff(c.in.err) {
-		return c.to.breakOff(e)
+		return c.on.to.breakOff(e)
 	}
 	m.report(c, e)
 	return end{why: answered}
@@ -138,7 +138,7 @@ func (observing) report(c *call, e *recourse.Error) {
 func (m observing) watchMessage(c *call) {
 	last := c.in.part
 	if err := c.in.flaw(); err != nil {
-		m.report(c, c.to.reader.BadResponse(err))
+		m.report(c, c.on.to.reader.BadResponse(err))
 		return
 	}
 	if !last.First { // it was too large to be kept

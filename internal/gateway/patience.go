@@ -22,7 +22,7 @@ func (on *endpoint) ownWait(r *request) time.Duration {
 		return 0
 	}
 	wait := on.contract.Poll.Budget(r.msg.Arguments)
-	if known := on.target.reader.Weak; known != nil {
+	if known := on.to.reader.Weak; known != nil {
 		wait = max(wait, known.Poll.Budget(r.msg.Arguments))
 	}
 	return wait

@@ -13,18 +13,18 @@ import (
 // queue holds an attempt back while too many calls to the tool or the server are in progress.
 func queue(a *attempt, try try) end {
 	c := a.of
-	if c.to.guard.bulkhead == nil && c.rule.Concurrency == nil || !c.req.isBounded() {
+	if c.on.to.guard.bulkhead == nil && c.rule.Concurrency == nil || !c.req.isBounded() {
 		return try(a)
 	}
 	if rule := c.rule.Concurrency; rule != nil { // taken first, so that calls waiting for the tool do not occupy the server's places
-		b := c.to.guard.toolBulkheads[rule]
+		b := c.on.to.guard.toolBulkheads[rule]
 		if e := a.takePlace(b, rule); e != nil {
 			return notSent(e)
 		}
 		defer b.Leave()
 	}
-	if b := c.to.guard.bulkhead; b != nil {
-		if e := a.takePlace(b, c.to.entry.Concurrency); e != nil {
+	if b := c.on.to.guard.bulkhead; b != nil {
+		if e := a.takePlace(b, c.on.to.entry.Concurrency); e != nil {
 			return notSent(e)
 		}
 		defer b.Leave()
@@ -39,9 +39,9 @@ func (a *attempt) takePlace(b *limit.Bulkhead, rule *config.Concurrency) *recour
 	case b.Try():
 		return nil
 	case a.isSpare():
-		return c.to.heldBackFor(intake.BusyWait)
+		return c.on.to.heldBackFor(intake.BusyWait)
 	}
-	if e := c.to.holdsBack(c.rule.lane(&c.req)); e != nil { // the calls ahead are waiting for a server that does not answer
+	if e := c.on.to.holdsBack(c.rule.lane(&c.req)); e != nil { // the calls ahead are waiting for a server that does not answer
 		return e
 	}
 	began, waited := time.Now(), c.pauseDeadline()
@@ -51,10 +51,10 @@ func (a *attempt) takePlace(b *limit.Bulkhead, rule *config.Concurrency) *recour
 	case err == nil:
 		return nil
 	case errors.Is(err, limit.ErrFull):
-		return c.to.heldBackFor(intake.BusyWait).
-			WithMessage("%s is busy with other calls, and no more of them can wait. This one was not sent.", c.to.entry.Title)
+		return c.on.to.heldBackFor(intake.BusyWait).
+			WithMessage("%s is busy with other calls, and no more of them can wait. This one was not sent.", c.on.to.entry.Title)
 	default:
-		return c.to.heldBackFor(intake.BusyWait).WithMessage("%s is busy with other calls. This one waited for %s, and was not sent.",
-			c.to.entry.Title, recourse.FormatWait(time.Since(began)))
+		return c.on.to.heldBackFor(intake.BusyWait).WithMessage("%s is busy with other calls. This one waited for %s, and was not sent.",
+			c.on.to.entry.Title, recourse.FormatWait(time.Since(began)))
 	}
 }

@@ -23,7 +23,7 @@ func receive(c *call, next next) *failure {
 	case f != nil:
 		return f
 	case c.req.overLimit:
-		held := notSent(c.to.heldBackFor(intake.BusyWait).WithMessage("%d calls of this host are under way. This one was not sent: "+
+		held := notSent(c.on.to.heldBackFor(intake.BusyWait).WithMessage("%d calls of this host are under way. This one was not sent: "+
 			"wait for one of them to end, then call again.", front.MaxStdioCalls))
 		return held.settled()
 	default:

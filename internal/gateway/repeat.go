@@ -17,7 +17,7 @@ func repeat(c *call, try try) *failure {
 	if !c.req.asks() {
 		return deliver(c, try)
 	}
-	c.to.backend.Budget.Call()
+	c.on.to.backend.Budget.Call()
 	renewed := false
 	var before end // of the attempt of which the next one is a repetition
 	for {
@@ -63,7 +63,7 @@ func repeat(c *call, try try) *failure {
 // decide decides whether an attempt is repeated, and waits before that.
 func (c *call) decide(f *failing, last *end) bool {
 	c.out.doubt = c.out.doubt || last.e.Effect == recourse.EffectUnknown
-	decision := c.to.policy.Decide(last.e, c.rule.nature, c.out.counted, c.deadline.Left())
+	decision := c.on.to.policy.Decide(last.e, c.rule.nature, c.out.counted, c.deadline.Left())
 	c.out.Reason = decision.Reason
 	if decision.Repeat {
 		c.out.Reason = c.final(f, last)
@@ -97,7 +97,7 @@ func (c *call) final(f *failing, last *end) string {
 		return reason
 	}
 	switch e := last.e; {
-	case !c.rule.mayRepeat(c.to, last):
+	case !c.rule.mayRepeat(c.on.to, last):
 		return "the server refused the call, and only its words say that the same call can succeed"
 	case last.why == heldBack:
 		return reasonHeldBack
@@ -105,7 +105,7 @@ func (c *call) final(f *failing, last *end) string {
 		return "cannot start the program"
 	case !c.on.contract.Retryable(e.WithEffect(recourse.EffectNone), f.describe(e, 0)): // the effect has already been decided
 		return "the contract says that the same call cannot succeed"
-	case !c.to.backend.Budget.Take():
+	case !c.on.to.backend.Budget.Take():
 		return "the retry budget is used up"
 	default:
 		return ""
@@ -124,7 +124,7 @@ func (r *rule) mayRepeat(at *target, last *end) bool {
 // write fails with what is known of it: the 404, which is no reason to make the call again.
 func (c *call) regain(lost *end, before bool) bool {
 	if before {
-		lost.e = c.to.lostAgain(c.rule.nature, lost.e)
+		lost.e = c.on.to.lostAgain(c.rule.nature, lost.e)
 		return false
 	}
 	for attempt := 1; ; attempt++ {
@@ -133,11 +133,11 @@ func (c *call) regain(lost *end, before bool) bool {
 			return true
 		}
 		e := recourse.From(err).WithEffect(recourse.EffectNone)
-		d := c.to.policy.Decide(e, retry.Reads, attempt, c.deadline.Left()) // nothing is sent but initialize
+		d := c.on.to.policy.Decide(e, retry.Reads, attempt, c.deadline.Left()) // nothing is sent but initialize
 		switch {
-		case d.Repeat && c.to.backend.Budget.Take() && pause.For(c.ctx, d.Wait):
+		case d.Repeat && c.on.to.backend.Budget.Take() && pause.For(c.ctx, d.Wait):
 		case c.rule.nature == retry.Writes:
-			lost.e = c.to.lostFor(err)
+			lost.e = c.on.to.lostFor(err)
 			return false
 		default:
 			lost.e, lost.status = e, 0 // the call has no answer

@@ -13,7 +13,7 @@ import (
 
 // route finds out what the request wants from the server, and how long it may take.
 func route(c *call, next next) *failure {
-	c.rule.Timeout = c.to.entry.Timeout
+	c.rule.Timeout = c.on.to.entry.Timeout
 	if c.on.many != nil {
 		c.routeMany()
 	}
@@ -27,11 +27,11 @@ func route(c *call, next next) *failure {
 	c.rule.nature = natureOfMethod(c.req.msg.Method)
 	name, ownTool := c.req.msg.Name, c.req.isCall() && c.on.many == nil // else the server's own stages know more of it
 	if ownTool {
-		c.rule.Tool = c.to.entry.Tool(name)
+		c.rule.Tool = c.on.to.entry.Tool(name)
 		c.knowTool(nil)
 	}
 	c.rule.wait = c.on.ownWait(&c.req)
-	c.within(c.rule.Timeout+c.rule.wait, c.to.entry.MaxTimeout+c.rule.wait)
+	c.within(c.rule.Timeout+c.rule.wait, c.on.to.entry.MaxTimeout+c.rule.wait)
 	if e := c.moveSession(); e != nil {
 		return settled(e)
 	}
@@ -44,7 +44,7 @@ func route(c *call, next next) *failure {
 // routeTool finds out what the server's list says about the tool.
 func routeTool(c *call, next next) *failure {
 	name := c.req.msg.Name
-	c.rule.list = c.to.backend.Lists.Get(c.ctx, listRequest{c}, time.Time{})
+	c.rule.list = c.on.to.backend.Lists.Get(c.ctx, listRequest{c}, time.Time{})
 	if c.rule.list == nil {
 		return next(c)
 	}
@@ -65,7 +65,7 @@ func (c *call) withLastList(f *failure) *failure {
 	if f == nil || f.e.Kind.Class() != recourse.ClassUpstream || f.last.status != 0 {
 		return f
 	}
-	names := c.to.backend.Lists.Seen(listRequest{c})
+	names := c.on.to.backend.Lists.Seen(listRequest{c})
 	if names == nil || slices.Contains(names, c.req.msg.Name) {
 		return f
 	}
@@ -114,6 +114,6 @@ func (on *endpoint) said(name string, entry config.Tool, listed *toolcall.Entry)
 // says how failures are written, on a server that may have other tools: it is not believed when it says that
 // a tool reads, only when it says that one writes.
 func (on *endpoint) reads(tool string) bool {
-	weak := on.target.reader.Weak
+	weak := on.to.reader.Weak
 	return on.contract.Reads(tool) && (weak == nil || !weak.Writes(tool))
 }

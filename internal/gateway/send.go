@@ -29,7 +29,7 @@ func prepare(a *attempt, try try) end {
 	}
 	a.generation = c.session.SetHeader(header)
 	a.session = header.Get(wire.HeaderSession)
-	if c.to.entry.API != nil && c.req.isCall() {
+	if c.on.to.entry.API != nil && c.req.isCall() {
 		if c.out.key == "" {
 			c.out.key = newKey(&c.req, &c.who, c.on)
 		}
@@ -81,7 +81,7 @@ func send(a *attempt, _ try) end {
 
 // do makes the request, and waits for the beginning of the answer.
 func (a *attempt) do() (*wire.Answer, error) {
-	switch up := a.of.to.up; {
+	switch up := a.of.on.to.up; {
 	case a.half != nil:
 		return a.half.do(a.ctx, up, a.request)
 	case !a.of.rule.patient:

@@ -63,7 +63,7 @@ func (c *call) moveSession() *recourse.Error {
 		return nil
 	}
 	where, _, generation := c.session.At()
-	if where == c.to.backend.Place {
+	if where == c.on.to.backend.Place {
 		return nil
 	}
 	if err := c.renewSession(c.ctx, generation); err != nil {
@@ -75,7 +75,7 @@ func (c *call) moveSession() *recourse.Error {
 // renewSession reopens the session at a server that does not know that generation of it. However many callers
 // find this out, it is done once, and all of them wait for it.
 func (c *call) renewSession(ctx context.Context, generation int) error {
-	up, open, r := c.to, c.session.Opening(), c.opening() // the call may be over when they are used
+	up, open, r := c.on.to, c.session.Opening(), c.opening() // the call may be over when they are used
 	renewal, begun := c.session.Renew(generation)
 	if renewal == nil {
 		return nil
@@ -95,7 +95,7 @@ func (c *call) renewSession(ctx context.Context, generation int) error {
 	case <-renewal.Done:
 		return renewal.Err
 	case <-ctx.Done():
-		return c.to.broken(ctx, context.Cause(ctx))
+		return c.on.to.broken(ctx, context.Cause(ctx))
 	}
 }
 
@@ -162,7 +162,7 @@ func (c *call) lostSession(sent string, status int, e *recourse.Error) bool {
 	header["Content-Type"] = []string{wire.TypeJSON}
 	header[wire.HeaderSession] = []string{sent}
 	id := wire.ID(fmt.Sprintf(`"%s-ping"`, c.req.id))
-	return c.to.lost(c.ctx, c.request(header, wire.AppendRequest(nil, id, wire.MethodPing, nil)), id)
+	return c.on.to.lost(c.ctx, c.request(header, wire.AppendRequest(nil, id, wire.MethodPing, nil)), id)
 }
 
 // pingTimeout limits how long a server may take to answer a ping.

@@ -207,7 +207,7 @@ func (g *Gateway) Reload(cfg *config.Config, set *contract.Set) error {
 		}
 	}
 	for _, on := range old.all {
-		if b := on.target.backend; !used[b] {
+		if b := on.to.backend; !used[b] {
 			b.Leave()
 		}
 	}
@@ -218,7 +218,7 @@ func (g *Gateway) Reload(cfg *config.Config, set *contract.Set) error {
 // abandon closes the backends that were made only for t.
 func (g *Gateway) abandon(t *table) {
 	for _, on := range t.all {
-		g.backends.Abandon(on.target.backend)
+		g.backends.Abandon(on.to.backend)
 	}
 }
 
@@ -229,9 +229,9 @@ func (g *Gateway) adopt(t *table) (used map[*backend.Backend]bool) {
 	var counted []*limits.Limits
 	for _, on := range t.all {
 		counted = append(counted, on.limits)
-		used[on.target.backend] = true
-		g.backends.Adopt(on.target.backend)
-		on.target.guard.apply(on.target.entry)
+		used[on.to.backend] = true
+		g.backends.Adopt(on.to.backend)
+		on.to.guard.apply(on.to.entry)
 	}
 	g.counting.Keep(counted)
 	return used

@@ -51,7 +51,7 @@ func TestEveryKeyCounts(t *testing.T) {
 				t.Fatalf("%s: %v", field.Name, err)
 			}
 			old, on := before.named["farm"], after.named[cfg.Servers[0].Name]
-			if isTreatment := slices.Contains(treatment, field.Name); (on.target.backend == old.target.backend) != isTreatment {
+			if isTreatment := slices.Contains(treatment, field.Name); (on.to.backend == old.to.backend) != isTreatment {
 				t.Errorf("%s, %s: got kept %v", way, field.Name, !isTreatment)
 			}
 			if on == old && field.Name != "Tools" { // its value differs only in its positions in the file
@@ -156,7 +156,7 @@ func TestEveryKeyOfAnEndpointCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		old, on := before.named["all"], after.named["all"]
-		if on == old || on.target.backend != old.target.backend {
+		if on == old || on.to.backend != old.to.backend {
 			t.Errorf("%s: got the old endpoint, or lost lists", field.Name)
 		}
 		g.abandon(after)

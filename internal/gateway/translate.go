@@ -86,8 +86,8 @@ func translate(c *call, next next) *failure {
 	if f == nil {
 		return nil
 	}
-	if c.member != nil && c.member.relays && c.out.notCharged(f) {
-		c.of.free.Store(true)
+	if c.member != nil && c.member.relays && !c.reply.started && c.out.notCharged(f) {
+		c.of.free = true // which is read once the answer begins
 	}
 	lapsed := access.Lapsed(c.ctx)
 	if lapsed != nil && !f.off {
@@ -210,7 +210,7 @@ func (c *call) passRPCError(f *failure) {
 		return
 	}
 	own := failures.WithoutRecord(raw) // the record of a trusted server is part of e
-	if !failures.IsProtocol(e) || c.to.entry.Trusted && len(own) != len(raw) {
+	if !failures.IsProtocol(e) || c.on.to.entry.Trusted && len(own) != len(raw) {
 		own = failures.WithRecord(own, record)
 	}
 	id := c.req.msg.ID
