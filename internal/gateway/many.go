@@ -312,8 +312,11 @@ func (m *memberConn) enter(c *call) bool {
 // request, which has no span of its own.
 func (o *outer) traced(relays bool) spanContext {
 	t := o.trace
-	if t.Own.IsZero() || relays && !o.spanned {
-		o.spanned = relays
+	switch {
+	case t.Own.IsZero():
+		return t
+	case relays && !o.spanned:
+		o.spanned = true
 		return t
 	}
 	return spanContext{Span: observe.Span{Own: t.Own.Child(), Parent: t.Own, State: t.State}, baggage: t.baggage}
