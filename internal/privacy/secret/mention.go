@@ -1,31 +1,68 @@
 package secret
 
 import (
-	"slices"
-	"sync"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
 // Mentions reports whether a text has a word, or two words in turn, that mark a name as that of a secret or of what sometimes is one. It
-// may be wrong only if it reports true. It reads each byte once.
+// may be wrong only if it reports true, as it does for some words beyond ASCII.
 func Mentions(text string) bool {
-	known := mentionable()
-	var last hashed // the word before
+	words := mentioned()
 	for i := 0; i < len(text); {
-		switch sorts[text[i]] {
-		case beyond:
-			return mayBe(text) // which always is so
-		case small, capital:
-			end, word := wordAt(text, i)
-			if known.has(last, word, text[i:end]) {
-				return true
-			}
-			i, last = end, word
-		default:
+		if words.skipped[text[i]] {
 			i++
+			continue
+		}
+		start := i
+		if sorts[text[i]] == capital {
+			i++
+		}
+		for i < len(text) && sorts[text[i]] == small {
+			i++
+		}
+		end := i // of the letters
+		for i < len(text) && sorts[text[i]] == digit {
+			i++
+		}
+		if i == len(text) || sorts[text[i]] == sign { // the letters of most words rule them out
+			switch end - start {
+			case 0:
+			case 1:
+				continue
+			case 2: //nolint:mnd // letters
+				if words.heads[threeOf(text[start:end])] == 0 {
+					continue
+				}
+			default:
+				if words.heads[threeAt(text, start)] == 0 && !words.tails.has(threeAt(text, end-3)) {
+					continue
+				}
+			}
+		}
+		var found bool
+		if i, found = words.haveAt(text, start); found {
+			return true
 		}
 	}
 	return false
+}
+
+// haveAt reports whether the word at i marks a name, and where it ends.
+func (w *wordIndex) haveAt(text string, i int) (end int, found bool) {
+	if sorts[text[i]] == beyond {
+		return i + 1, w.beyond[text[i]] && w.beginBeyond(text[i:])
+	}
+	end, digits := wordEnd(text, i)
+	word := text[i:end]
+	if digits {
+		word = strings.TrimRight(word, "0123456789")
+		if strings.ContainsAny(word, "0123456789") {
+			word = lettersOf(word)
+		}
+	}
+	return end, w.have(text, word, i) || end < len(text) && sorts[text[end]] == beyond && w.begin(word)
 }
 
 // Sorts of bytes.
@@ -53,104 +90,115 @@ var sorts = func() (table [256]byte) {
 	return table
 }()
 
-// wordAt returns the end of the word that begins at i, and its hash: letters up to a capital that begins the next one. Digits do not count.
-func wordAt(text string, i int) (end int, word hashed) {
-	word = word.with(text[i])
-	for before := sorts[text[i]]; ; {
-		if i++; i == len(text) {
-			return i, word
-		}
-		switch sort := sorts[text[i]]; {
-		case sort == small, sort == capital && before != small && !beginsWord(text, i, before):
-			word = word.with(text[i])
-			before = sort
-		case sort == digit:
-			before = sort
+// wordEnd returns the end of the word that begins at i, and whether it has digits: these do not count.
+func wordEnd(text string, i int) (end int, digits bool) {
+	for i++; i < len(text); i++ {
+		switch sorts[text[i]] {
+		case small:
+		case digit:
+			digits = true
+		case capital:
+			if beginsWord(text, i) {
+				return i, digits
+			}
 		default:
-			return i, word
+			return i, digits
+		}
+	}
+	return i, digits
+}
+
+// beginsWord reports whether the capital at i begins a word, as the K of apiKey and APIKey does.
+func beginsWord(text string, i int) bool {
+	before := sorts[text[i-1]]
+	return before == small || before == capital && i+1 < len(text) && sorts[text[i+1]] == small
+}
+
+// lettersOf returns the letters of a word in lower case.
+func lettersOf(word string) string {
+	found := make([]byte, 0, maxName)
+	for i := range min(len(word), maxName) {
+		if sorts[word[i]] != digit {
+			found = append(found, word[i]|0x20)
+		}
+	}
+	return string(found)
+}
+
+// have reports whether a word of a text, which begins at start, marks a name, by itself or after the one before.
+func (w *wordIndex) have(text, word string, start int) bool {
+	for _, k := range w.lists[w.heads[threeOf(word)]] {
+		if len(k.word) == len(word) && strings.EqualFold(k.word, word) && (k.single || k.second && followsFirst(text, start, k.word)) {
+			return true
+		}
+	}
+	return len(word) > len("token") && w.tails.has(threeAt(word, len(word)-3)) && joined(strings.ToLower(word))
+}
+
+// followsFirst reports whether a word that begins at a position follows one with which it marks a name.
+func followsFirst(text string, at int, second string) bool {
+	word := wordBefore(text, at)
+	if isPair(lettersOf(word), second) {
+		return true
+	}
+	// A name may begin behind a digit.
+	last := strings.LastIndexAny(word, "0123456789")
+	return isPair(strings.ToLower(word[last+1:]), second)
+}
+
+// wordBefore returns the word before a position. The d of d'accès does not count.
+func wordBefore(text string, at int) string {
+	least := max(0, at-maxName)
+	for {
+		for at > least && (sorts[text[at-1]] == sign || sorts[text[at-1]] == digit) {
+			at--
+		}
+		end := at
+		for at > least && sorts[text[at-1]] != sign && (at == end || sorts[text[at]] != capital || !beginsWord(text, at)) {
+			at--
+		}
+		if end-at != 1 || text[at]|0x20 != 'd' {
+			return text[at:end]
 		}
 	}
 }
 
-// beginsWord reports whether a capital after others begins a word, as the K of APIKey does.
-func beginsWord(text string, i int, before byte) bool {
-	return before == capital && i+1 < len(text) && sorts[text[i+1]] == small
+func isPair(first, second string) bool {
+	return pairs[[2]string{first, second}] || second == "number" && (first == "card" || first == "security")
 }
 
-// hashed is the hash of a word in any case (FNV-1a); 0: no word.
-type hashed uint32
-
-func (h hashed) with(c byte) hashed {
-	const offset, prime = 2166136261, 16777619
-	if h == 0 {
-		h = offset
+// begin reports whether such a word begins with word, which goes on beyond ASCII.
+func (w *wordIndex) begin(word string) bool {
+	for _, k := range w.lists[w.heads[threeOf(word)]] {
+		if _, ok := cutFold(k.word, word); ok {
+			return true
+		}
 	}
-	return (h ^ hashed(c|0x20)) * prime
+	return false
 }
 
-func hashOf(word string) (h hashed) {
-	for i := range len(word) {
-		h = h.with(word[i])
-	}
-	return h
-}
-
-// hashes are those of words, and of two words in turn.
-type hashes struct{ words, pairs [1 << 16 / 64]uint64 }
-
-func (h hashed) bit() (index int, bit uint64) {
-	h ^= h >> 16
-	return int(h&0xffff) / 64, 1 << (h % 64)
-}
-
-// has reports whether a word is known, by itself or after the last one. text ends in it.
-func (k *hashes) has(last, word hashed, text string) bool {
-	if i, bit := word.bit(); k.words[i]&bit != 0 {
+// beginBeyond reports whether a text begins with letters beyond ASCII as such a word does, or with one that counts as a digit or a
+// letter in ASCII.
+func (w *wordIndex) beginBeyond(text string) bool {
+	first, size := utf8.DecodeRuneInString(text)
+	second, _ := utf8.DecodeRuneInString(text[size:])
+	switch next := w.foreign[first]; {
+	case first == 'İ' || first == '\u212a':
 		return true
-	}
-	if i, bit := last.after(word).bit(); last != 0 && k.pairs[i]&bit != 0 {
-		return true
-	}
-	return endsLike(text) && slices.ContainsFunc(split(text), joined)
-}
-
-func (h hashed) after(word hashed) hashed { return h*31 + word }
-
-// endsLike is a fast test of whether a word may be joined.
-func endsLike(text string) bool {
-	const least = 6
-	if len(text) < least {
-		return false
-	}
-	a, b := text[len(text)-2]|0x20, text[len(text)-1]|0x20
-	switch b {
-	case 'd':
-		return a == 'r' || a == 'w' || a == 'i'
-	case 't':
-		return a == 'r' || a == 'e'
-	case 'y', 'e', 'n':
-		return a == 'e' && b != 'e' || a == 's' && b == 'e'
+	case next != "":
+		return unicode.IsDigit(second) || strings.ContainsRune(next, unicode.ToLower(second))
 	default:
-		return sorts[text[len(text)-1]] == digit
+		return strings.IndexByte(digitLeads, text[0]) >= 0 && unicode.IsDigit(first)
 	}
 }
 
-var mentionable = sync.OnceValue(func() *hashes {
-	known := new(hashes)
-	for _, words := range []map[string]bool{always, last, weak, numbers} {
-		for word := range words {
-			i, bit := hashOf(word).bit()
-			known.words[i] |= bit
-		}
+// digitLeads are the first bytes of digits beyond ASCII, and of other letters.
+const digitLeads = "\xd9\xdb\xdf\xe0\xe1\xea\xef\xf0"
+
+// cutFold returns text without what it begins with, in any case.
+func cutFold(text, begin string) (rest string, ok bool) {
+	if len(text) < len(begin) || !strings.EqualFold(text[:len(begin)], begin) {
+		return text, false
 	}
-	add := func(first, second string) {
-		i, bit := hashOf(first).after(hashOf(second)).bit()
-		known.pairs[i] |= bit
-	}
-	for pair := range pairs {
-		add(pair[0], pair[1])
-	}
-	add("security", "number")
-	add("card", "number")
-	return known
-})
+	return text[len(begin):], true
+}

@@ -71,14 +71,57 @@ var harmless = map[string]bool{
 	"unexpected": true, "illegal": true, "syntax": true, "expected": true,
 }
 
+// A Kind is what a name says of its value.
+type Kind uint8
+
+// The kinds.
+const (
+	Harmless Kind = iota // it need not be hidden
+	Secret               // it is a password, token, key or other credential
+	Maybe                // it sometimes is one: a key, code or signature. One that looks random is.
+	Digits               // it is one if it is a number: of a card, a PIN, a social security number
+)
+
+// Of returns what a name, in any case and with any separators, says of its value.
+func Of(name string) Kind {
+	if !mayBe(name) {
+		return Harmless
+	}
+	var some [8]string
+	words := split(some[:0], name)
+	switch {
+	case isSecret(words):
+		return Secret
+	case isWeak(words):
+		return Maybe
+	case isNumber(words):
+		return Digits
+	default:
+		return Harmless
+	}
+}
+
 // Name reports whether name, in any case and with any separators, is that of a password, token, key or other
 // credential.
-func Name(name string) bool {
+func Name(name string) bool { return Of(name) == Secret }
+
+// Weak reports whether values of that name are sometimes secrets: keys, codes, signatures. One that looks random is.
+func Weak(name string) bool { return Of(name) == Maybe }
+
+// Number reports whether a number of that name is a secret: of a card, a PIN, a social security number.
+func Number(name string) bool {
 	if !mayBe(name) {
 		return false
 	}
-	words := split(name)
-	words = slices.DeleteFunc(words, func(w string) bool { return w == "d" }) // d'accès
+	var some [8]string
+	return isNumber(split(some[:0], name))
+}
+
+// isSecret reports whether words are the name of a credential.
+func isSecret(words []string) bool {
+	if slices.Contains(words, "d") { // d'accès
+		words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "d" })
+	}
 	if len(words) == 0 {
 		return false
 	}
@@ -125,14 +168,10 @@ var weak = map[string]bool{
 	"nonce": true, "ticket": true, "hmac": true, "keys": true, "challenge": true, "salt": true, "seed": true, "schlüssel": true,
 }
 
-// Weak reports whether values of that name are sometimes secrets: keys, codes, signatures. One that looks random is.
-func Weak(name string) bool {
-	if !mayBe(name) {
-		return false
-	}
-	words := split(name)
+// isWeak reports whether words are a name whose values are sometimes secrets.
+func isWeak(words []string) bool {
 	n := len(words)
-	return n > 0 && weak[words[n-1]] && (n == 1 || words[n-1] != "code" || !open[words[n-2]]) && !Name(name)
+	return n > 0 && weak[words[n-1]] && (n == 1 || words[n-1] != "code" || !open[words[n-2]])
 }
 
 // open are words that make "code" after them something that everybody may know.
@@ -147,12 +186,8 @@ var numbers = map[string]bool{
 	"creditcard": true, "card": true, "ccnumber": true,
 }
 
-// Number reports whether a number of that name is a secret: of a card, a PIN, a social security number.
-func Number(name string) bool {
-	if !mayBe(name) {
-		return false
-	}
-	words := split(name)
+// isNumber reports whether words are a name whose value is a secret if it is a number.
+func isNumber(words []string) bool {
 	if len(words) == 0 {
 		return false
 	}
@@ -160,10 +195,33 @@ func Number(name string) bool {
 	return numbers[end] || len(words) > 1 && end == "number" && (words[len(words)-2] == "card" || words[len(words)-2] == "security")
 }
 
-// split returns the words of a name in lower case. APIKey, api-key and api_key have the same.
-func split(name string) []string {
-	runes := []rune(name[max(0, len(name)-maxName):])
-	var words []string
+// split appends the words of a name in lower case to words. APIKey, api-key and api_key have the same.
+func split(words []string, name string) []string {
+	name = name[max(0, len(name)-maxName):]
+	for i := range len(name) {
+		if sorts[name[i]] == beyond {
+			return splitRunes(words, []rune(name))
+		}
+	}
+	lower := strings.ToLower(name)
+	for i := 0; i < len(name); {
+		if sorts[name[i]] != small && sorts[name[i]] != capital {
+			i++
+			continue
+		}
+		end, digits := wordEnd(name, i)
+		word := lower[i:end]
+		if digits {
+			word = lettersOf(word)
+		}
+		words = append(words, word)
+		i = end
+	}
+	return words
+}
+
+// splitRunes is split for names with letters beyond ASCII.
+func splitRunes(words []string, runes []rune) []string {
 	var word strings.Builder
 	flush := func() {
 		if word.Len() > 0 {
