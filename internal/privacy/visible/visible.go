@@ -31,6 +31,21 @@ var hidden = &unicode.RangeTable{
 	R32: []unicode.Range32{{0xe0000, 0xe0fff, 1}},
 }
 
+// hides has a bit for each invisible character of the Basic Multilingual Plane: looking them up in tables of ranges takes longer than all
+// else that is done with a character.
+var hides = sync.OnceValue(func() *[1 << 16 / 64]uint64 {
+	set := new([1 << 16 / 64]uint64)
+	set[1], set[2] = 1<<63, 1<<32-1 // DEL and the controls after it
+	for _, table := range []*unicode.RangeTable{unicode.Cf, hidden} {
+		for _, r := range table.R16 {
+			for c := int(r.Lo); c <= int(r.Hi); c += int(r.Stride) {
+				set[c/64] |= 1 << (c % 64)
+			}
+		}
+	}
+	return set
+})
+
 // Hides reports whether r is invisible, or changes how other characters look. Tab, line feed and carriage return do not
 // count.
 func Hides(r rune) bool {
@@ -41,8 +56,10 @@ func Hides(r rune) bool {
 		return true
 	case r < 0x80:
 		return false
+	case r < 1<<16:
+		return hides()[r/64]&(1<<(r%64)) != 0
 	default:
-		return r < 0xa0 || unicode.Is(unicode.Cf, r) || unicode.Is(hidden, r)
+		return unicode.Is(unicode.Cf, r) || unicode.Is(hidden, r)
 	}
 }
 
@@ -63,7 +80,9 @@ func Strip(s string) string {
 	if isPlain(s) {
 		return s
 	}
-	s = strings.ToValidUTF8(s, "\ufffd")
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\ufffd")
+	}
 	if strings.IndexFunc(s, Hides) < 0 {
 		return s
 	}
