@@ -39,7 +39,10 @@ var resolvedEnds = map[string][]string{
 
 // addresses finds addresses that callers should not see: any with a port, and those of private networks.
 func addresses(s string) []span {
-	found := append(numeric(s), names(s)...)
+	found := append(numeric(s), ipv6s(s)...)
+	found = append(found, withPort(s)...)
+	found = append(found, inner(s)...)
+	found = append(found, resolvedNames(s)...)
 	slices.SortFunc(found, bySpan)
 	return found
 }
@@ -47,21 +50,28 @@ func addresses(s string) []span {
 // numeric finds IP addresses.
 func numeric(s string) []span {
 	var found []span
-	if hasAfter(s, '.', isDigit) {
-		for i := 0; i < len(s); i++ {
-			if !isDigit(s[i]) {
-				continue
-			}
-			end := ipv4(s, i)
-			if end > 0 && standsAlone(s, i, end) && !isVersion(s[:i]) && (private(s[i:end]) || isNetwork(s[:i]) && isIP(s[i:end])) {
-				found = append(found, span{i, end})
-				i = end - 1
-				continue
-			}
-			i = skip(s, i, len(s), func(c byte) bool { return isDigit(c) || c == '.' || isLetter(c) }) - 1
+	for i := 0; i < len(s); i++ {
+		if !isDigit(s[i]) {
+			continue
+		}
+		if end, ok := numericAt(s, i); ok {
+			found = append(found, span{i, end})
+			i = end - 1
+			continue
+		}
+		for i++; i < len(s) && (ofWords[s[i]] && s[i] != '_' || s[i] == '.'); i++ { //nolint:revive // to the end of the number or word
 		}
 	}
-	return append(found, ipv6s(s)...)
+	return found
+}
+
+// numericAt returns the end of the IP address that begins at a digit.
+func numericAt(s string, i int) (end int, ok bool) {
+	end = ipv4(s, i)
+	if end == 0 || !standsAlone(s, i, end) || !private(s[i:end]) && (!isNetwork(s[:i]) || !isIP(s[i:end])) {
+		return 0, false
+	}
+	return end, !isVersion(s[:i])
 }
 
 // ipv4 returns the end of an IPv4 address at a position, with its port or prefix length, or 0.
@@ -95,8 +105,6 @@ func ipv4(s string, at int) int {
 
 // ipv6s finds IPv6 addresses: runs of hexadecimal digits with more than one colon.
 func ipv6s(s string) []span {
-	const least, whole, longest = 2, 6, 64
-	isPart := func(c byte) bool { return isDigit(c) || c == ':' || c == '.' || 'a' <= c|0x20 && c|0x20 <= 'f' }
 	var found []span
 	done := 0
 	for at := 0; ; {
@@ -104,63 +112,83 @@ func ipv6s(s string) []span {
 		if i < 0 {
 			return found
 		}
-		at += i
-		start := at
-		for start > done && at-start < longest && isPart(s[start-1]) {
-			start--
-		}
-		end := skip(s, at, longest, isPart)
-		at, done = end, end
-		colons := strings.Count(s[start:end], ":")
-		if colons < least || colons < whole && !strings.Contains(s[start:end], "::") { // a time
-			continue
-		}
-		if start > 0 && s[start-1] == '[' {
-			start--
-		}
-		match := matchAt(ipv6(), s, start)
-		if match == nil {
-			continue
-		}
-		text := strings.TrimRight(s[match[0]:match[1]], ".:")
-		if strings.HasPrefix(text, ":") && !strings.HasPrefix(text, "::") {
-			continue
-		}
-		if strings.Count(text, ":") >= least && standsAlone(s, start, start+len(text)) && (private(text) || isNetwork(s[:start])) {
-			found = append(found, span{start, start + len(text)})
-			at, done = max(at, start+len(text)), max(done, start+len(text))
+		address, end, ok := ipv6At(s, at+i, done)
+		if at, done = end, end; ok {
+			found = append(found, address)
+			at, done = max(at, address.end), max(done, address.end)
 		}
 	}
 }
 
-// names finds host names.
-func names(s string) []span {
-	var found []span
-	if hasAfter(s, ':', isDigit) {
-		found = withPort(s)
+// ipv6At returns the IPv6 address with a colon at that position, not from before least, and where the digits and colons around it end.
+func ipv6At(s string, colon, least int) (address span, end int, ok bool) {
+	const few, longest = 2, 64
+	start := colon
+	for start > least && colon-start < longest && ofIPv6[s[start-1]] {
+		start--
 	}
-	found = append(found, inner(s)...)
+	end = colon
+	for end < len(s) && end-colon < longest && ofIPv6[s[end]] {
+		end++
+	}
+	run := s[start:end]
+	colons := strings.Count(run, ":")
+	if colons < few || colons < colonsOfIPv6 && !strings.Contains(run, "::") { // a time
+		return span{}, end, false
+	}
+	if start > 0 && s[start-1] == '[' {
+		start--
+	}
+	match := matchAt(ipv6(), s, start)
+	if match == nil {
+		return span{}, end, false
+	}
+	text := strings.TrimRight(s[match[0]:match[1]], ".:")
+	if strings.HasPrefix(text, ":") && !strings.HasPrefix(text, "::") {
+		return span{}, end, false
+	}
+	address = span{start, start + len(text)}
+	return address, end, strings.Count(text, ":") >= few && standsAlone(s, start, address.end) && (private(text) || isNetwork(s[:start]))
+}
+
+// ofIPv6 are the bytes of IPv6 addresses.
+var ofIPv6 = func() (set [256]bool) {
+	for _, c := range []byte("0123456789abcdefABCDEF:.") {
+		set[c] = true
+	}
+	return set
+}()
+
+// resolvedNames finds host names in messages about failed look-ups.
+func resolvedNames(s string) []span {
+	var found []span
 	resolvedWords.each(s, func(at int, word string) int {
-		match := matchAt(resolved(), s, at)
-		if match == nil {
-			return at + len(word)
+		name, end, ok := resolvedAt(s, at, word)
+		if ok {
+			found = append(found, name)
 		}
-		if strings.HasPrefix(s[match[2]:], "is known") { // Windows: No such host is known.
-			return match[1]
-		}
-		ends, bound := resolvedEnds[word]
-		follows := slices.ContainsFunc(ends, func(end string) bool { return strings.HasPrefix(s[match[3]:], end) })
-		if follows || !bound && (match[3] == len(s) || s[match[3]] != '.' && s[match[3]] != '[') {
-			found = append(found, span{match[2], match[3]})
-		}
-		return match[1]
+		return end
 	})
 	return found
 }
 
+// resolvedAt returns the name after a word of resolvedWords, and where to go on.
+func resolvedAt(s string, at int, word string) (name span, end int, ok bool) {
+	match := matchAt(resolved(), s, at)
+	if match == nil {
+		return span{}, at + len(word), false
+	}
+	name, end = span{match[2], match[3]}, match[1]
+	if strings.HasPrefix(s[name.start:], "is known") { // Windows: No such host is known.
+		return span{}, end, false
+	}
+	ends, bound := resolvedEnds[word]
+	follows := slices.ContainsFunc(ends, func(end string) bool { return strings.HasPrefix(s[name.end:], end) })
+	return name, end, follows || !bound && (name.end == len(s) || s[name.end] != '.' && s[name.end] != '[')
+}
+
 // withPort finds host names with a port.
 func withPort(s string) []span {
-	const longest, digits = 254, 6
 	var found []span
 	for sign := 0; ; sign++ {
 		i := strings.IndexByte(s[sign:], ':')
@@ -168,76 +196,82 @@ func withPort(s string) []span {
 			return found
 		}
 		sign += i
-		end := skip(s, sign+1, digits, isDigit)
-		if n := end - sign - 1; n < 2 || n >= digits || end < len(s) && isWord(s[end]) {
-			continue
-		}
-		start := sign
-		for start > 0 && sign-start < longest && isHostByte(s[start-1]) {
-			start--
-		}
-		for start < sign && (s[start] == '.' || s[start] == '-') {
-			start++
-		}
-		if start < sign && isHost(s, start, sign, s[sign+1:end]) {
-			found = append(found, span{start, end})
+		if host, ok := portAt(s, sign); ok {
+			found = append(found, host)
 		}
 	}
 }
 
-func isHostByte(c byte) bool { return isWord(c) || c == '.' || c == '-' }
+// portAt returns the host name before a colon, with the port after it.
+func portAt(s string, sign int) (host span, ok bool) {
+	const longest, digits = 254, 6
+	end := sign + 1
+	for end < len(s) && end-sign <= digits && isDigit(s[end]) {
+		end++
+	}
+	if n := end - sign - 1; n < 2 || n >= digits || end < len(s) && isWord(s[end]) {
+		return span{}, false
+	}
+	start := sign
+	for start > 0 && sign-start < longest && ofHosts[s[start-1]] {
+		start--
+	}
+	for start < sign && (s[start] == '.' || s[start] == '-') {
+		start++
+	}
+	return span{start, end}, start < sign && isHost(s, start, sign, s[sign+1:end])
+}
+
+// ofHosts are the bytes of host names.
+var ofHosts = func() (set [256]bool) {
+	for c := range set {
+		set[c] = isWord(byte(c)) || c == '.' || c == '-'
+	}
+	return set
+}()
 
 // inner finds names that only resolve inside a network.
 func inner(s string) []span {
-	const longest, digits = 640, 5
 	var found []span
 	for dot := 0; ; dot++ {
 		i := strings.IndexByte(s[dot:], '.')
-		if i < 0 || dot+i+1 == len(s) {
+		if i < 0 {
 			return found
 		}
 		dot += i
-		domain := innerDomains.at(s, dot+1)
-		end := dot + 1 + len(domain)
-		if domain == "" || end < len(s) && isWord(s[end]) {
-			continue
+		least, last := 0, len(found)-1
+		if last >= 0 {
+			least = found[last].end
 		}
-		start, least := dot, 0
-		if len(found) > 0 {
-			least = found[len(found)-1].end
-		}
-		for start > least && dot-start < longest && isHostByte(s[start-1]) {
-			start--
-		}
-		for start < dot && (s[start] == '.' || s[start] == '-') {
-			start++
-		}
-		if port := skip(s, end+1, digits, isDigit); end < len(s) && s[end] == ':' && port > end+1 && (port == len(s) || !isWord(s[port])) {
-			end = port
-		}
-		switch last := len(found) - 1; {
-		case start == dot && last >= 0 && found[last].end == dot: // db.local.internal
-			found[last].end = end
-		case start < dot && !strings.Contains(s[start:dot], "..") && !isFile(s, start, end):
-			found = append(found, span{start, end})
+		switch name, ok := innerAt(s, dot, least); {
+		case !ok:
+		case name.start == dot && last >= 0 && least == dot: // db.local.internal
+			found[last].end = name.end
+		case name.start < dot && !strings.Contains(s[name.start:dot], "..") && !isFile(s, name.start, name.end):
+			found = append(found, name)
 		}
 	}
 }
 
-// hasAfter reports whether mark is followed by a byte of that sort anywhere in s. That is much cheaper than searching
-// for the whole address.
-func hasAfter(s string, mark byte, sort func(byte) bool) bool {
-	for i := strings.IndexByte(s, mark); i >= 0 && i+1 < len(s); {
-		if sort(s[i+1]) {
-			return true
-		}
-		next := strings.IndexByte(s[i+1:], mark)
-		if next < 0 {
-			return false
-		}
-		i += 1 + next
+// innerAt returns the name that has such an ending after a dot, not from before least: it may begin with that dot.
+func innerAt(s string, dot, least int) (name span, ok bool) {
+	const longest, digits = 640, 5
+	domain := innerDomains.at(s, dot+1)
+	end := dot + 1 + len(domain)
+	if domain == "" || end < len(s) && isWord(s[end]) {
+		return span{}, false
 	}
-	return false
+	start := dot
+	for start > least && dot-start < longest && ofHosts[s[start-1]] {
+		start--
+	}
+	for start < dot && (s[start] == '.' || s[start] == '-') {
+		start++
+	}
+	if port := skip(s, end+1, digits, isDigit); end < len(s) && s[end] == ':' && port > end+1 && (port == len(s) || !isWord(s[port])) {
+		end = port
+	}
+	return span{start, end}, true
 }
 
 func containsAny(s string, parts ...string) bool {
@@ -271,26 +305,34 @@ func isIP(text string) bool {
 }
 
 // numberings are words after which a number with dots is a version, a section or a part.
-var numberings = []string{
+var numberings = newEndings(
 	"version", "ver.", "v", "release", "rev", "rev.", "revision", "build", "section", "sections", "sec.", "chapter", "clause",
 	"paragraph", "article",
 	"step", "item", "rule", "part", "no.", "no", "nr.", "number", "appendix", "figure", "table", "§", "firmware", "kernel",
 	"id", "oid", "model", "sku",
-}
+)
 
 // isVersion reports whether the text before a number says that it is a version, a section or a part.
 func isVersion(before string) bool {
-	const longest = 24
-	before = strings.ToLower(strings.TrimRight(before[max(0, len(before)-longest):], " :=#"))
-	return slices.ContainsFunc(numberings, func(word string) bool {
-		rest, ok := strings.CutSuffix(before, word)
-		return ok && (rest == "" || !isWord(rest[len(rest)-1]))
-	})
+	return numberings.end(trimEnd(before[max(0, len(before)-longestBefore):], &counts))
 }
+
+// counts are signs between such a word and the number.
+var counts = setOf(" :=#")
+
+// longestBefore is how many bytes before an address are examined.
+const longestBefore = 24
 
 // private reports whether an IP address has a port, or is one of RFC 1918, RFC
 // 4193, RFC 6598, of this host or of this link.
 func private(text string) bool {
+	if dot := strings.IndexByte(text, '.'); dot > 0 && strings.IndexByte(text, ':') < 0 {
+		switch text[:dot] {
+		case "10", "100", "127", "169", "172", "192":
+		default: // most addresses
+			return false
+		}
+	}
 	if prefix, err := netip.ParsePrefix(text); err == nil {
 		return privateIP(prefix.Addr())
 	}
@@ -354,27 +396,24 @@ var ports = map[string]bool{
 }
 
 // networkWords are words that precede an address.
-var networkWords = []string{
+var networkWords = newEndings(
 	"tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "dial", "host", "upstream", "proxy", "broker", "server", "connect to", "connecting to",
 	"connected to", "connection to", "econnrefused", "econnreset", "etimedout", "ehostunreach", "enetunreach", "econnaborted", "epipe",
 	"listening on", "peer", "endpoint", "backend", "remote", "resolver", "gateway", "hostname",
-}
+)
+
+// Signs between such a word and the address.
+var opens, assigns = setOf("\"'("), setOf(" :=")
 
 // isNetwork reports whether the text before a position announces an address.
 func isNetwork(before string) bool {
-	const longest = 24
-	before = strings.TrimRight(before[max(0, len(before)-longest):], "\"'(")
+	before = trimEnd(before[max(0, len(before)-longestBefore):], &opens)
 	if strings.HasSuffix(before, "://") || strings.HasSuffix(before, "@") {
 		return true
 	}
-	text := strings.ToLower(strings.TrimRight(before, " :="))
-	if signs := len(before) - len(text); signs == 0 || signs > 2 {
-		return false
-	}
-	return slices.ContainsFunc(networkWords, func(word string) bool {
-		rest, ok := strings.CutSuffix(text, word)
-		return ok && (rest == "" || !isWord(rest[len(rest)-1]))
-	})
+	text := trimEnd(before, &assigns)
+	signs := len(before) - len(text)
+	return (signs == 1 || signs == 2) && networkWords.end(text)
 }
 
 // isHost distinguishes a host with a port from a file with a line number, and from anything else that is written with a

@@ -9,7 +9,7 @@ import (
 // aligned finds the values in columns that are named like a secret, in tables that are aligned with blanks, with or
 // without a rule below the head.
 func aligned(s string) []span {
-	if !strings.Contains(s, "\n") || !strings.Contains(s, "  ") && !strings.Contains(s, "--") || !secret.Any(s) {
+	if !strings.Contains(s, "\n") || !strings.Contains(s, "  ") && !strings.Contains(s, "--") {
 		return nil
 	}
 	var found []span
@@ -51,7 +51,7 @@ type columns struct {
 // columnsOf returns the columns of a table if head is its head, below is the line after it, and one column is named
 // like a secret; otherwise nil.
 func columnsOf(head, below string) *columns {
-	if !secret.Any(head) {
+	if !secret.Mentions(head) {
 		return nil
 	}
 	if i := strings.LastIndex(head, ": "); i >= 0 { // after words that introduce the table

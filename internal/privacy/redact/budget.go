@@ -59,6 +59,14 @@ func (b *budget) remember(s string) string {
 	return s
 }
 
+// begin returns the time at which the examination of a text begins, if that counts.
+func (b *budget) begin() (now time.Time) {
+	if b.within != 0 {
+		now = time.Now()
+	}
+	return now
+}
+
 // isOver reports whether the time is over, if a text has been examined since then. What is not examined by then is not shown.
 func (b *budget) isOver(since time.Time) bool {
 	return b.within != 0 && time.Duration(b.took.Load())+time.Since(since) > b.within

@@ -35,25 +35,31 @@ func tells(name string) bool {
 }
 
 func pairsIn(s string) []span {
-	const longest = 256
 	var found []span
 	pairWords.each(s, func(at int, word string) int {
-		sign := skip(s, at+len(word), 1, isSpace)
-		if sign == len(s) || s[sign] != '=' {
-			return at + len(word)
-		}
-		start := skip(s, sign+1, 1, isSpace)
-		end := skip(s, start, longest, outside(";\n\"'="))
-		if end == start || end == len(s) || s[end] != ';' {
-			return at + len(word)
-		}
-		end, telling := morePairs(s, end+1)
-		if telling || tells(word) {
-			found = append(found, trimmed(s, []int{at, end}))
+		pairs, end, ok := pairsAt(s, at, word)
+		if ok {
+			found = append(found, pairs)
 		}
 		return end
 	})
 	return found
+}
+
+// pairsAt returns the connection string that begins with a word of pairWords, and where to go on.
+func pairsAt(s string, at int, word string) (pairs span, end int, ok bool) {
+	const longest = 256
+	sign := skip(s, at+len(word), 1, isSpace)
+	if sign == len(s) || s[sign] != '=' {
+		return span{}, at + len(word), false
+	}
+	start := skip(s, sign+1, 1, isSpace)
+	end = skip(s, start, longest, outside(";\n\"'="))
+	if end == start || end == len(s) || s[end] != ';' {
+		return span{}, at + len(word), false
+	}
+	end, telling := morePairs(s, end+1)
+	return trimmed(s, []int{at, end}), end, telling || tells(word)
 }
 
 // morePairs returns the end of the pairs that begin at a position, and whether one of them proves that they are a connection
@@ -85,25 +91,32 @@ var libpqWords = newWords("host", "hostaddr", "port", "user", "dbname", "databas
 func wordsIn(s string) []span {
 	var found []span
 	libpqWords.each(s, func(at int, word string) int {
-		end, telling := libpqPair(s, at, word)
-		if end == 0 {
-			return at + len(word)
-		}
-		pairs := 1
-		for end+1 < len(s) && isSpace(s[end]) {
-			next, tells := libpqPair(s, end+1, libpqWords.at(s, end+1))
-			if next == 0 {
-				break
-			}
-			end, telling = next, telling || tells
-			pairs++
-		}
-		if pairs > 1 && telling {
-			found = append(found, trimmed(s, []int{at, end}))
+		pairs, end, ok := libpqAt(s, at, word)
+		if ok {
+			found = append(found, pairs)
 		}
 		return end
 	})
 	return found
+}
+
+// libpqAt returns the connection string that begins with a word of libpqWords, and where to go on.
+func libpqAt(s string, at int, word string) (pairs span, end int, ok bool) {
+	const few = 2
+	end, telling := libpqPair(s, at, word)
+	if end == 0 {
+		return span{}, at + len(word), false
+	}
+	n := 1
+	for end+1 < len(s) && isSpace(s[end]) {
+		next, tells := libpqPair(s, end+1, libpqWords.at(s, end+1))
+		if next == 0 {
+			break
+		}
+		end, telling = next, telling || tells
+		n++
+	}
+	return trimmed(s, []int{at, end}), end, n >= few && telling
 }
 
 // libpqPair returns the end of a pair that begins with a word, or 0, and whether such a pair only occurs in connection
@@ -141,11 +154,6 @@ var stores = map[string]bool{
 
 // urls finds URLs with a user and a password, URLs with a credential instead of a user, and URLs of databases.
 func urls(s string) []span {
-	const (
-		longest      = 32  // scheme
-		maxAuthority = 512 // most bytes of a URL's authority
-		ends         = " \t\r\n\"'<>`"
-	)
 	var found []span
 	stop := -1 // the end of the current word
 	for at := 0; ; {
@@ -153,44 +161,61 @@ func urls(s string) []span {
 		if i < 0 {
 			break
 		}
-		start := at + i
-		for start > at && at+i-start < longest && (isWord(s[start-1]) || strings.IndexByte("+.-", s[start-1]) >= 0) {
-			start--
-		}
-		for start < at+i && !isLetter(s[start]) {
-			start++
-		}
-		scheme := strings.ToLower(s[start : at+i])
-		begin := at + i + len("://")
+		sign := at + i
+		begin := sign + len("://")
 		if stop < begin {
-			stop = begin + indexOr(s[begin:], ends)
+			stop = begin + indexOfSet(s[begin:], &endsURL)
 		}
-		end := min(stop, begin+maxAuthority)
-		if strings.HasSuffix(s[:start], "jdbc:") {
-			start -= len("jdbc:")
-			scheme = "sqlite"
+		url, ok := urlAt(s, sign, at, stop)
+		if at = begin; ok {
+			found = append(found, trimmed(s, []int{url.start, url.end}))
+			at = url.end
 		}
-		switch url := s[start:end]; {
-		case scheme == "" || end == begin:
-		case stores[scheme], strings.Contains(url, "@") && hasUserInfo(url):
-			end += indexOr(s[end:], ends)
-			found = append(found, trimmed(s, []int{start, end}))
-			at = end
-			continue
-		}
-		at += i + 3
 	}
 	for at := 0; ; {
 		i := strings.Index(s[at:], "jdbc:")
 		if i < 0 {
 			return found
 		}
-		end := at + i + indexOr(s[at+i:], " \t\r\n\"'<>`")
-		if end > at+i+len("jdbc:x:") {
-			found = append(found, trimmed(s, []int{at + i, end}))
+		url, ok := jdbcAt(s, at+i)
+		if at = url.end; ok {
+			found = append(found, trimmed(s, []int{url.start, url.end}))
 		}
-		at = end
 	}
+}
+
+var endsURL = setOf(" \t\r\n\"'<>`")
+
+// urlAt returns the URL with "://" at sign, in a word that ends at stop, if it is one of those. It does not begin before least.
+func urlAt(s string, sign, least, stop int) (url span, ok bool) {
+	const (
+		longest      = 32  // scheme
+		maxAuthority = 512 // most bytes of a URL's authority
+	)
+	start := sign
+	for start > least && sign-start < longest && (isWord(s[start-1]) || strings.IndexByte("+.-", s[start-1]) >= 0) {
+		start--
+	}
+	for start < sign && !isLetter(s[start]) {
+		start++
+	}
+	scheme := strings.ToLower(s[start:sign])
+	begin := sign + len("://")
+	end := min(stop, begin+maxAuthority)
+	if strings.HasSuffix(s[:start], "jdbc:") {
+		start -= len("jdbc:")
+		scheme = "sqlite"
+	}
+	if text := s[start:end]; scheme == "" || end == begin || !stores[scheme] && (!strings.Contains(text, "@") || !hasUserInfo(text)) {
+		return span{}, false
+	}
+	return span{start, end + indexOfSet(s[end:], &endsURL)}, true
+}
+
+// jdbcAt returns the URL that begins with "jdbc:".
+func jdbcAt(s string, at int) (url span, ok bool) {
+	end := at + indexOfSet(s[at:], &endsURL)
+	return span{at, end}, end > at+len("jdbc:x:")
 }
 
 // logins finds users with passwords in the form of database programs.
@@ -283,19 +308,15 @@ func isOracle(s string, at int) bool {
 
 // passFile finds a line of a PostgreSQL password file, host:port:database:user:password, whose first colon is at a position.
 func passFile(s string, at int) (login span, ok bool) {
-	const longest = 254
-	isPart := func(c byte) bool { return isWord(c) || c == '.' || c == '-' || c == '*' }
-	port := skip(s, at+1, 6, func(c byte) bool { return isDigit(c) || c == '*' })
+	const longest, digits = 254, 6
+	port := at + 1
+	for port < len(s) && port-at <= digits && (isDigit(s[port]) || s[port] == '*') {
+		port++
+	}
 	if port == len(s) || s[port] != ':' || port < at+2 || port == at+2 && s[at+1] != '*' {
 		return span{}, false
 	}
-	start := at
-	for start > 0 && at-start < longest && isPart(s[start-1]) {
-		start--
-	}
-	if start == at || start > 0 && strings.IndexByte(" \t\r\n\"'`(", s[start-1]) < 0 {
-		return span{}, false
-	}
+	isPart := func(c byte) bool { return ofHosts[c] || c == '*' }
 	end := port
 	for range 2 {
 		next := skip(s, end+1, longest, isPart)
@@ -303,6 +324,13 @@ func passFile(s string, at int) (login span, ok bool) {
 			return span{}, false
 		}
 		end = next
+	}
+	start := at
+	for start > 0 && at-start < longest && isPart(s[start-1]) {
+		start--
+	}
+	if start == at || start > 0 && strings.IndexByte(" \t\r\n\"'`(", s[start-1]) < 0 {
+		return span{}, false
 	}
 	stop := skip(s, end+1, longest, outside(" \t\r\n:\"'`"))
 	return span{start, stop}, stop > end+3

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -66,9 +67,21 @@ var spoken = lazily(`(?i)^(?:bearer|basic(?: auth)?|digest|token|secret|cookie|s
 	`zu(?:griffs|gangs)token|jeton|ficha|chave)\s{1,3}(?:(?:is|was|of|for)\s)?["'` + "`" + `(]?` +
 	`([A-Za-z0-9+/_=.~\-]{8,})`)
 
-var spokenWords = newWords("bearer", "basic", "digest", "token", "secret", "cookie", "session", "api", "access", "private",
-	"credential", "signature",
-	"refresh", "auth", "id", "bot", "csrf", "zugriffstoken", "zugangstoken", "jeton", "ficha", "chave")
+var spokenWords = newWords(slices.Concat([]string{
+	"bearer", "basic", "digest", "token", "secret", "cookie", "session", "credential", "signature",
+	"zugriffstoken", "zugangstoken", "jeton", "ficha", "chave",
+}, joined("key", "api", "access", "private"), joined("token", "access", "refresh", "auth", "id", "session", "bot", "csrf"))...)
+
+// joined returns words with another behind them, as they are written as one.
+func joined(behind string, words ...string) []string {
+	var all []string
+	for _, word := range words {
+		for _, between := range []string{"", " ", "_", "-"} {
+			all = append(all, word+between+behind)
+		}
+	}
+	return all
+}
 
 // A telling is a word that announces a secret, with the pattern for the text after it. A group of the pattern is the
 // secret, if it looks like one.
@@ -117,19 +130,15 @@ var toldWords = newWords("pass", "kennwort", "mot de passe", "contraseña", "cla
 // quoted finds secrets in quotes after a word for them. "Unexpected token '<'" has none.
 var quoted = lazily(`(?i)^(?:password|passwd|passphrase|secret|api[ _-]?key)\s{1,3}(?:(?:is|was)\s)?["'` + "`" + `]`)
 
-var quotedWords = newWords("passw", "passphrase", "secret", "api")
+var quotedWords = newWords(append(joined("key", "api"), "password", "passwd", "passphrase", "secret")...)
 
 // tokens finds credentials that are not named.
 func tokens(s string) []span {
-	var found []span
-	anyRandom := hasRandomWord(s)
-	if anyRandom {
-		found = formed(s)
-	}
+	found := formed(s)
 	var next [len(announcers)]int // where each of them goes on
 	announcing.each(s, func(at int, _ string) int {
 		for i, a := range announcers {
-			if at < next[i] || a.random && !anyRandom {
+			if at < next[i] {
 				continue
 			}
 			word := a.words.at(s, at)
@@ -148,14 +157,11 @@ func tokens(s string) []span {
 
 // An announcer finds a secret after a word that announces it: value returns the secret, and where to go on; 0 is after the word.
 type announcer struct {
-	words  *wordSet
-	value  func(s string, at int) (value span, end int)
-	random bool // there must be a word that looks random
+	words *wordSet
+	value func(s string, at int) (value span, end int)
 }
 
-var announcers = [...]announcer{
-	{spokenWords, spokenAt, true}, {toldWords, toldAt, false}, {quotedWords, quotedAfter, false}, {ibanWords, ibanAt, false},
-}
+var announcers = [...]announcer{{spokenWords, spokenAt}, {toldWords, toldAt}, {quotedWords, quotedAfter}, {ibanWords, ibanAt}}
 
 var announcing = func() *wordSet {
 	var all []string
@@ -221,6 +227,9 @@ func ibanAt(s string, at int) (value span, end int) {
 
 func quotedAfter(s string, at int) (value span, end int) {
 	const longest = 256
+	if after := at + len(quotedWords.at(s, at)); after == len(s) || !isSpace(s[after]) {
+		return span{}, 0
+	}
 	match := matchAt(quoted(), s, at)
 	if match == nil {
 		return span{}, 0
@@ -251,30 +260,6 @@ func isTold(s string) bool {
 	}
 	return letters > 0 && others > 0 && !strings.Contains(s, "://")
 }
-
-// hasRandomWord reports whether any word of s could be a credential without a name. That is much cheaper than searching
-// for the forms.
-func hasRandomWord(s string) bool {
-	start := 0
-	for i := 0; i <= len(s); i++ {
-		if i < len(s) && ofCredentials[s[i]] {
-			continue
-		}
-		if i-start >= 15 || i-start >= 8 && random(s[start:i]) {
-			return true
-		}
-		start = i + 1
-	}
-	return false
-}
-
-// ofCredentials are the bytes that a credential without a name consists of.
-var ofCredentials = func() (set [256]bool) {
-	for c := range set {
-		set[c] = isWord(byte(c)) || strings.IndexByte("-.+/=~$:{}", byte(c)) >= 0
-	}
-	return set
-}()
 
 // random reports whether s looks like a credential, not like a word.
 func random(s string) bool {

@@ -30,9 +30,7 @@ func (m *Masker) encoded(s string, layer int) []span {
 		for end < len(s) && isBase64(s[end]) {
 			end++
 		}
-		for pad := 0; end < len(s) && s[end] == '=' && pad < 2; pad++ {
-			end++
-		}
+		end = padded(s, end)
 		start := i
 		end, i = m.wrapped(s, start, end), end
 		if end > i {
@@ -43,6 +41,12 @@ func (m *Masker) encoded(s string, layer int) []span {
 		}
 	}
 	return found
+}
+
+// padded returns the end of a word of base64 with the padding after it.
+func padded(s string, end int) int {
+	const most = 2
+	return skip(s, end, most, func(c byte) bool { return c == '=' })
 }
 
 // wrapped extends a long word to the following lines that continue it.
@@ -98,14 +102,10 @@ func decodings(word string) []string {
 	if len(plain)%4 == 1 {
 		plain = plain[:len(plain)-1]
 	}
-	encoding := base64.RawStdEncoding
-	if strings.ContainsAny(plain, "-_") {
-		encoding = base64.RawURLEncoding
-	}
-	if !beginsText(encoding, plain) {
+	if !beginsText(plain) {
 		return texts
 	}
-	if raw, err := encoding.DecodeString(plain); err == nil {
+	if raw, err := base64Of(plain).DecodeString(plain); err == nil {
 		texts = append(texts, string(raw))
 	}
 	return texts
@@ -113,24 +113,38 @@ func decodings(word string) []string {
 
 func isHexByte(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-// beginsText is a fast test of whether a word in base64 may encode a text: that its first bytes are none that texts do not have.
-func beginsText(encoding *base64.Encoding, word string) bool {
+// mayEncode is a fast test of whether a word encodes a text: that it begins with hexadecimal digits, or with a text in base64.
+func mayEncode(word string) bool {
+	const digits = 12
+	return skip(word, 0, digits, isHexByte) == digits || beginsText(word)
+}
+
+// beginsText reports whether the first bytes of a word in base64 are none that texts do not have.
+func beginsText(word string) bool {
 	const encoded, decoded = 8, 6
 	if len(word) < encoded {
 		return false
 	}
-	var from [encoded]byte
 	var to [decoded]byte
-	copy(from[:], word)
-	if n, err := encoding.Decode(to[:], from[:]); err != nil || n < decoded {
+	if n, err := base64Of(word[:encoded]).Decode(to[:], []byte(word[:encoded])); err != nil || n < decoded {
 		return false
 	}
-	for _, c := range to {
-		if c < ' ' && c != '\n' && c != '\r' && c != '\t' || c == 0x7f {
+	for raw := to[:]; utf8.FullRune(raw); {
+		r, size := utf8.DecodeRune(raw)
+		if r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0x7f || r == utf8.RuneError && size == 1 {
 			return false
 		}
+		raw = raw[size:]
 	}
-	return to[0] < utf8.RuneSelf || utf8.RuneStart(to[0])
+	return true
+}
+
+// base64Of returns the alphabet of a word.
+func base64Of(word string) *base64.Encoding {
+	if strings.ContainsAny(word, "-_") {
+		return base64.RawURLEncoding
+	}
+	return base64.RawStdEncoding
 }
 
 // isText reports whether raw is a text as people or programs write it.

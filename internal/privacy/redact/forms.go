@@ -43,7 +43,6 @@ const (
 // A formIndex holds the forms by the first byte of their beginnings.
 type formIndex struct {
 	begins [256][]beginning
-	first  [256]bool // whether any begins with a byte
 	whole  []*form
 }
 
@@ -61,7 +60,6 @@ var knownForms = sync.OnceValue(func() *formIndex {
 		}
 		for _, text := range f.begin {
 			index.begins[text[0]] = append(index.begins[text[0]], beginning{text, f})
-			index.first[text[0]] = true
 		}
 	}
 	for _, list := range index.begins { // the longest first
@@ -138,26 +136,17 @@ func shortestOf(re *syntax.Regexp) int {
 
 // formed finds credentials that are recognised by their looks.
 func formed(s string) []span {
-	index := knownForms()
 	var found []span
 	for i := 0; i < len(s); i++ {
-		if !index.first[s[i]] || i > 0 && ofWords[s[i-1]] && ofWords[s[i]] && !escapedBefore(s, i) {
+		if ofWords[s[i]] && i > 0 && ofWords[s[i-1]] && !escapedBefore(s, i) {
 			continue
 		}
-		for _, b := range index.begins[s[i]] {
-			if !strings.HasPrefix(s[i:], b.text) {
-				continue
-			}
-			end, ok := b.form.at(s, i, i+len(b.text))
-			if !ok {
-				continue
-			}
+		if end, ok := formAt(s, i); ok {
 			found = append(found, span{i, end})
 			i = end - 1
-			break
 		}
 	}
-	for _, f := range index.whole {
+	for _, f := range knownForms().whole {
 		switch {
 		case f.holds == nil && len(s) >= bareKey:
 			found = append(found, bareKeys(s)...)
@@ -166,6 +155,18 @@ func formed(s string) []span {
 		}
 	}
 	return found
+}
+
+// formAt returns the end of the credential that begins at a position.
+func formAt(s string, i int) (end int, ok bool) {
+	for _, b := range knownForms().begins[s[i]] {
+		if strings.HasPrefix(s[i:], b.text) {
+			if end, ok := b.form.at(s, i, i+len(b.text)); ok {
+				return end, true
+			}
+		}
+	}
+	return 0, false
 }
 
 // at returns the end of a form that begins at begin; start is where its beginning ends.
@@ -232,12 +233,25 @@ func (f *form) around(s string) []span {
 	}
 }
 
+// hexKeys finds the forms that begin with hexadecimal digits.
+func hexKeys(s string) []span {
+	var found []span
+	for _, f := range knownForms().whole {
+		if len(f.holds) > 0 && f.holds[0] == "#" {
+			found = append(found, f.afterHex(s)...)
+		}
+	}
+	return found
+}
+
+// hexKey is how many hexadecimal digits they begin with.
+const hexKey = 32
+
 // afterHex finds the form where it begins with hexadecimal digits.
 func (f *form) afterHex(s string) []span {
-	const digits = 32
 	var found []span
-	runs(s, digits, &ofHex, func(start, end int) {
-		if end-start != digits || end == len(s) || s[end] != '-' || start > 0 && isWord(s[start-1]) {
+	runs(s, hexKey, &ofHex, func(start, end int) {
+		if end-start != hexKey || end == len(s) || s[end] != '-' || start > 0 && isWord(s[start-1]) {
 			return
 		}
 		if len(found) > 0 && start < found[len(found)-1].end {

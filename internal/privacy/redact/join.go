@@ -2,9 +2,7 @@ package redact
 
 import (
 	"slices"
-	"time"
-
-	"github.com/recoursehq/recourse/internal/privacy/secret"
+	"strings"
 )
 
 // across masks secrets that are spread over several texts of one array, read as successive lines and as one word.
@@ -35,16 +33,18 @@ func Joined(texts []string) []string {
 // join masks secrets that cross the end of a text.
 func (m *Masker) join(texts []string, group []int, between string) {
 	const near = 1 << 10 // bytes at each end that are examined
-	began := time.Now()
-	if m.budget != nil {
-		defer m.budget.spend(began)
+	b := m.budget
+	if b == nil {
+		b = &budget{}
 	}
+	began := b.begin()
+	defer b.spend(began)
 	for n := 0; n+1 < len(group); n++ {
-		if m.budget != nil && m.budget.isOver(began) { // then none of these texts is shown
+		if b.isOver(began) { // then none of these texts is shown
 			return
 		}
 		left, right := &texts[group[n]], &texts[group[n+1]]
-		if *left == "" || *right == "" {
+		if *left == "" || *right == "" || m.literals == nil && isWordOf(*left) && isWordOf(*right) {
 			continue
 		}
 		seam := seam{tail: (*left)[max(0, len(*left)-near):], between: between, head: (*right)[:min(len(*right), near)]}
@@ -69,6 +69,17 @@ type seam struct{ tail, between, head string }
 // inHead converts a position in the joined text to one in the head.
 func (s seam) inHead(at int) int { return min(max(0, at-len(s.tail)-len(s.between)), len(s.head)) }
 
+// isWordOf reports whether a text is a short word, which no other makes part of a secret.
+func isWordOf(text string) bool {
+	const longest = 15
+	for i := range len(text) {
+		if c := text[i]; c < 'a' || c > 'z' {
+			return false
+		}
+	}
+	return len(text) <= longest && !strings.HasSuffix(text, "pin")
+}
+
 // over returns the position in the joined text of the first secret that crosses the seam, or whose name does.
 func (m *Masker) over(s seam) (found span, ok bool) {
 	// Here a value would end or begin.
@@ -76,26 +87,36 @@ func (m *Masker) over(s seam) (found span, ok bool) {
 	if !m.hasLiteral(joined) && !suspicious(joined) {
 		return span{}, false
 	}
-	mentioned := secret.Mentions(joined)
-	for _, f := range finders {
-		if f.mark != markCredential && f.mark != markConnection || f.near && !mentioned {
-			continue
+	m = m.within()
+	t := textOf(joined)
+	m.each(t, func(f *finder) bool {
+		if f.mark != markCredential && f.mark != markConnection {
+			return true
 		}
-		for _, p := range f.find(m, joined, nil) {
+		for _, p := range f.find(m, t, nil) {
 			// The name of a value that begins after the end of the first text is in that text.
-			named := p.start >= len(s.tail) && p.start <= begins+4 && !alsoAlone(m, f, s.head, p.start-begins)
+			named := p.start >= len(s.tail) && p.start <= begins+4 && !m.alone(f, s.head, p.start-begins)
 			from, to := s.inHead(p.start), s.inHead(p.end)
 			if p.end > begins && (p.start < len(s.tail) || named) && to > from && !isMark(s.head[from:]) {
-				return p, true
+				found, ok = p, true
+				return false
 			}
 		}
-	}
-	return span{}, false
+		return true
+	})
+	return found, ok
 }
 
-// alsoAlone reports whether a finder finds something at start without the text before s.
-func alsoAlone(m *Masker, f finder, s string, start int) bool {
-	return slices.ContainsFunc(f.find(m, s, nil), func(p span) bool { return p.start == start })
+// alone reports whether a finder finds something at start in s alone.
+func (m *Masker) alone(f *finder, s string, start int) (found bool) {
+	t := textOf(s)
+	m.each(t, func(other *finder) bool {
+		if other == f {
+			found = slices.ContainsFunc(f.find(m, t, nil), func(p span) bool { return p.start == start })
+		}
+		return other != f
+	})
+	return found
 }
 
 func lastWord(s string) string {

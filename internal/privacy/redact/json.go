@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/recoursehq/recourse/internal/privacy/secret"
 	"github.com/recoursehq/recourse/internal/protocol/json"
@@ -52,31 +53,44 @@ func (m *Masker) Message(raw []byte) []byte {
 	return spoken.JSON(raw)
 }
 
-// fixed are members of messages whose values are not words.
-var fixed = map[string]bool{
-	"jsonrpc": true, "id": true, "method": true, "requestState": true, "elicitationId": true, "progressToken": true, "requestId": true,
-	"taskId": true, "cursor": true, "nextCursor": true, "_meta": true, "mimeType": true, "resultType": true, "uri": true, "kind": true,
-}
+// A saying is what the name of a member says of its value, besides what package secret knows.
+type saying uint8
 
-// plain are members in which only known secrets are masked.
-var plain = map[string]bool{"url": true, "requestedSchema": true, "modelPreferences": true}
-
-// keyPart are the members of a JSON Web Key that are secret (RFC 7518, section 6).
-var keyPart = map[string]bool{"d": true, "p": true, "q": true, "dp": true, "dq": true, "qi": true, "k": true}
-
-// The members of a JSON Schema that describes a value, and what its type may be.
-var (
-	schemaTypes = setOf("string", "number", "integer", "boolean", "object", "array", "null")
-	schemaWords = setOf("type", "title", "description", "format", "pattern", "minLength", "maxLength", "minimum", "maximum", "nullable",
-		"required", "readOnly", "writeOnly", "items", "properties", "additionalProperties", "deprecated")
+const (
+	fixed      saying = 1 << iota // in a message: it is not words
+	plain                         // in a message: only known secrets are masked
+	keyPart                       // in a JSON Web Key: it is secret (RFC 7518, section 6)
+	pairName                      // it is the name in a pair of a name and a value
+	pairValue                     // it is the value in one
+	schemaWord                    // it belongs to a JSON Schema that describes a value
 )
 
-func setOf(words ...string) map[string]bool {
-	set := make(map[string]bool, len(words))
-	for _, word := range words {
-		set[word] = true
+var sayings = func() map[string]saying {
+	all := map[string]saying{}
+	for said, names := range map[saying]string{
+		fixed: "jsonrpc id method requestState elicitationId progressToken requestId taskId cursor nextCursor _meta mimeType resultType " +
+			"uri kind",
+		plain: "url requestedSchema modelPreferences", keyPart: "d p q dp dq qi k",
+		pairName:  "name key field header param parameter property variable k Name Key id label env option",
+		pairValue: "value val v content default Value current actual received stringValue string_value got",
+		schemaWord: "type title description format pattern minLength maxLength minimum maximum nullable required readOnly writeOnly " +
+			"items properties additionalProperties deprecated",
+	} {
+		for name := range strings.FieldsSeq(names) {
+			all[name] |= said
+		}
 	}
-	return set
+	return all
+}()
+
+// isSchemaType reports whether a text is the type of a value in a JSON Schema.
+func isSchemaType(text string) bool {
+	switch text {
+	case "string", "number", "integer", "boolean", "object", "array", "null":
+		return true
+	default:
+		return false
+	}
 }
 
 // A leaf is a string of a JSON text, or a value that is hidden as a whole.
@@ -95,6 +109,8 @@ type level struct {
 	object  bool
 	array   int    // number of the array, or of the one that contains the object
 	name    string // of the current member
+	kind    secret.Kind
+	says    saying
 	hide    string // the mark of the next value
 	secret  string // the mark of the value in a pair of name and value
 	values  []int  // leaves that are values in such a pair
@@ -111,6 +127,7 @@ type level struct {
 type reader struct {
 	m      *Masker
 	raw    []byte
+	all    string // raw
 	dec    *json.Decoder
 	levels []level
 	leaves []leaf
@@ -119,7 +136,9 @@ type reader struct {
 
 // rewrite masks a JSON text. It does not recurse into the text's levels.
 func (m *Masker) rewrite(raw []byte, layer int, b *budget) ([]byte, error) {
-	r := &reader{m: m, raw: raw, dec: json.NewLenientDecoder(bytes.NewBuffer(raw))}
+	const perLeaf = 32 // bytes, about
+	r := &reader{m: m, raw: raw, all: string(raw), leaves: make([]leaf, 0, len(raw)/perLeaf)}
+	r.dec = json.NewLenientDecoder(bytes.NewBuffer(raw))
 	if err := r.read(); err != nil {
 		return nil, err
 	}
@@ -147,15 +166,25 @@ func (r *reader) read() error {
 		case '}', ']':
 			r.close(end)
 		case '"':
-			r.text(token.String(), end)
+			start := stringStart(r.raw, end)
+			text, spelled := r.stringOf(start, end)
+			if spelled {
+				text = token.String()
+			}
+			r.text(text, start, end)
 		default:
 			r.scalar(kind, end)
 		}
 		if r.dec.StackDepth() == 0 {
-			texts++
+			if texts++; texts > 1 {
+				return errSeveral
+			}
 		}
 	}
 }
+
+// errSeveral reports that there are several JSON texts, such as in the lines of a log.
+var errSeveral = errors.New("several JSON texts")
 
 func (r *reader) top() *level {
 	if len(r.levels) == 0 {
@@ -202,9 +231,19 @@ func (r *reader) close(end int) {
 	}
 }
 
+// stringOf returns the string from start to end, and whether it is not written as it is.
+func (r *reader) stringOf(start, end int) (text string, spelled bool) {
+	text = r.all[start+1 : end-1]
+	for i := range len(text) {
+		if c := text[i]; c == '\\' || c >= utf8.RuneSelf {
+			return "", true
+		}
+	}
+	return text, false
+}
+
 // text adds a string.
-func (r *reader) text(text string, end int) {
-	start := stringStart(r.raw, end)
+func (r *reader) text(text string, start, end int) {
 	top := r.top()
 	if top != nil && top.object {
 		if _, n := r.dec.StackIndex(r.dec.StackDepth()); n%2 == 1 {
@@ -223,16 +262,16 @@ func (r *reader) text(text string, end int) {
 	case top.name == "kty":
 		top.isKey = true
 	case top.name == "type":
-		top.typed = schemaTypes[text]
-	case keyPart[top.name]:
+		top.typed = isSchemaType(text)
+	case top.says&keyPart != 0:
 		top.parts = append(top.parts, len(r.leaves))
 	case top.name == "blob" || top.name == "data":
 		l.blob = true
 	}
 	r.leaves = append(r.leaves, l)
 	if top != nil {
-		if top.object && pairName[top.name] {
-			if mark := r.m.markOf(text); mark != "" {
+		if top.object && top.says&pairName != 0 {
+			if mark := r.m.markOf(text, secret.Of(text)); mark != "" {
 				top.secret = mark
 			}
 		}
@@ -242,12 +281,15 @@ func (r *reader) text(text string, end int) {
 
 // memberName adds the name of a member.
 func (r *reader) memberName(top *level, text string, start, end int) {
-	top.name, top.hide = text, r.m.markOf(text)
-	top.others = top.others || !schemaWords[text]
-	if r.m.spoken && (fixed[text] || plain[text]) {
+	top.name, top.kind, top.says = text, secret.Of(text), sayings[text]
+	top.hide = r.m.markOf(text, top.kind)
+	top.others = top.others || top.says&schemaWord == 0
+	if r.m.spoken && top.says&(fixed|plain) != 0 {
 		top.hide = ""
 	}
-	r.leaves = append(r.leaves, leaf{start: start, end: end, text: text, name: true})
+	if !r.m.isPlain(text) {
+		r.leaves = append(r.leaves, leaf{start: start, end: end, text: text, name: true})
+	}
 }
 
 // scalar adds a number, true, false or null.
@@ -268,7 +310,7 @@ func (r *reader) scalar(kind json.Kind, end int) {
 	if isCount(top.name, digits) {
 		top.hide = ""
 	}
-	if top.object && top.hide == "" && secret.Number(top.name) && isNumber(top.name, digitsOf(digits)) {
+	if top.object && top.hide == "" && top.kind == secret.Digits && isNumber(top.name, digitsOf(digits)) {
 		top.hide = markCredential
 	}
 	r.valueEnds(top, start, end, len(r.leaves), digits)
@@ -282,20 +324,20 @@ func (r *reader) valueEnds(top *level, start, end, first int, text string) {
 	}
 	isString := r.raw[start] == '"'
 	switch {
-	case r.m.spoken && fixed[top.name]:
+	case r.m.spoken && top.says&fixed != 0:
 		r.leaves = r.leaves[:min(first, len(r.leaves))]
-	case r.m.spoken && plain[top.name]:
+	case r.m.spoken && top.says&plain != 0:
 		for i := first; i < len(r.leaves); i++ {
 			r.leaves[i].plain, r.leaves[i].mark, r.leaves[i].array = true, "", 0
 		}
 	case top.hide != "" && (!isString || !saysNothing(text)):
 		r.cover(first, start, end, top.hide)
-	case isString && text != "" && (secret.Weak(top.name) && random(text) && len(text) >= 16 && !isID(text) ||
-		secret.Number(top.name) && isNumber(top.name, digitsOf(text)) && strings.Trim(text, "0123456789 -") == ""):
+	case isString && text != "" && (top.kind == secret.Maybe && random(text) && len(text) >= 16 && !isID(text) ||
+		top.kind == secret.Digits && isNumber(top.name, digitsOf(text)) && strings.Trim(text, "0123456789 -") == ""):
 		r.leaves[first].mark = markCredential
-	case pairValue[top.name] && isString:
+	case top.says&pairValue != 0 && isString:
 		top.values = append(top.values, first)
-	case pairValue[top.name]:
+	case top.says&pairValue != 0:
 		// A leaf around the value hides it. It shows nothing until it gets a mark.
 		r.leaves = slices.Insert(r.leaves, first, leaf{start: start, end: end, text: string(r.raw[start:min(end, start+1)]), array: -1})
 		top.values = append(top.values, first)
@@ -308,25 +350,12 @@ func (r *reader) cover(first, start, end int, mark string) {
 	r.leaves = append(r.leaves[:first], leaf{start: start, end: end, mark: mark, text: "x"})
 }
 
-// pairName and pairValue are names of the members of pairs of a name and a value.
-var (
-	pairName = map[string]bool{
-		"name": true, "key": true, "field": true, "header": true, "param": true, "parameter": true, "property": true, "variable": true,
-		"k": true, "Name": true, "Key": true, "id": true, "label": true, "env": true, "option": true,
-	}
-	pairValue = map[string]bool{
-		"value": true, "val": true, "v": true, "content": true, "default": true, "Value": true, "current": true, "actual": true,
-		"received":    true,
-		"stringValue": true, "string_value": true, "got": true,
-	}
-)
-
 // markOf returns the mark for the value of a member of that name, or "".
-func (m *Masker) markOf(name string) string {
+func (m *Masker) markOf(name string, kind secret.Kind) string {
 	switch {
 	case isMark(name):
 		return ""
-	case secret.Name(strings.TrimLeft(name, "-")):
+	case kind == secret.Secret:
 		return markCredential
 	case m.personal && isPersonal(name):
 		return markPersonal
@@ -353,10 +382,11 @@ func (r *reader) sequence(elements []int) {
 			value.mark = markCredential
 			continue
 		}
-		switch {
-		case strings.HasPrefix(value.text, "-") || value.text == "" || saysNothing(value.text) || isPlaceholder(value.text):
-		case user, option && secret.Name(bare), name == "-p" && random(value.text),
-			len(elements) == 2 && secret.Name(name) && !secret.Name(value.text) && !isIdentifier(value.text):
+		if !user && (!option || !secret.Name(bare)) && (name != "-p" || !random(value.text)) &&
+			(len(elements) != 2 || !secret.Name(name) || secret.Name(value.text) || isIdentifier(value.text)) {
+			continue
+		}
+		if !strings.HasPrefix(value.text, "-") && value.text != "" && !saysNothing(value.text) && !isPlaceholder(value.text) {
 			value.mark = markCredential
 		}
 	}
@@ -384,7 +414,7 @@ func (r *reader) write(m *Masker, layer int) []byte {
 // masked returns the leaves as they are written.
 func (r *reader) masked(m *Masker, layer int) []string {
 	texts := make([]string, len(r.leaves))
-	arrays := map[int][]int{}
+	arrays := make([][]int, r.arrays+1)
 	names := map[string]bool{}
 	for i, l := range r.leaves {
 		texts[i] = l.text

@@ -6,7 +6,7 @@ import (
 	"github.com/recoursehq/recourse/internal/privacy/secret"
 )
 
-// marked finds values that are named like a secret in markup, lists and tables.
+// marked finds values that are named like a secret in markup and lists.
 func marked(s string) []span {
 	var found []span
 	add := func(name string, value span) {
@@ -18,12 +18,41 @@ func marked(s string) []span {
 		elements(s, add)
 	}
 	if strings.ContainsAny(s, "\"'=:") {
-		members(s, nameWords, valueWords, func(name, value span) { add(s[name.start:name.end], value) })
-		members(s, valueWords, nameWords, func(value, name span) { add(s[name.start:name.end], value) })
+		if hasMember(s, valueWords) {
+			members(s, nameWords, valueWords, func(name, value span) { add(s[name.start:name.end], value) })
+			members(s, valueWords, nameWords, func(value, name span) { add(s[name.start:name.end], value) })
+		}
 		found = append(found, tuples(s)...)
 	}
 	below(s, add)
-	return append(found, tabled(s)...)
+	return found
+}
+
+// mayBeMarked reports whether there may be such a value in a line that mentions a secret, or beside it.
+func mayBeMarked(line string) bool {
+	if strings.IndexByte(line, '<') >= 0 || namesMember(line) || len(tuples(line)) > 0 {
+		return true
+	}
+	found := false
+	below(line, func(name string, value span) {
+		_, ok := hiddenBy(line, name, value)
+		found = found || ok
+	})
+	if name, _, ok := headOf(line); found || ok && secret.Name(name) {
+		return true
+	}
+	line = strings.TrimRight(line, " \t\r")
+	return strings.HasSuffix(line, ",") && strings.ContainsAny(line, "\"'") // a tuple may go on
+}
+
+// namesMember reports whether a member has the name of a secret as its value.
+func namesMember(s string) (found bool) {
+	nameWords.each(s, func(at int, word string) int {
+		value, ok := member(s, at+len(word))
+		found = found || ok && secret.Name(strings.TrimSpace(s[value.start:value.end]))
+		return at + len(word)
+	})
+	return found
 }
 
 // hiddenBy returns the part of a value that is a secret because of its name.
@@ -137,6 +166,18 @@ func members(s string, first, second *wordSet, add func(first, second span)) {
 		}
 		return one.end
 	})
+}
+
+// hasMember reports whether there is a member with such a name.
+func hasMember(s string, names *wordSet) (has bool) {
+	names.each(s, func(at int, word string) int {
+		if _, ok := member(s, at+len(word)); ok {
+			has = true
+			return len(s)
+		}
+		return at + len(word)
+	})
+	return has
 }
 
 // longestMember returns how long the value of a member may be; names are short.

@@ -7,23 +7,21 @@ import (
 	"github.com/recoursehq/recourse/internal/privacy/secret"
 )
 
-// named finds values that are named like a secret. If the name only may be that of a secret, the value must look like
-// one.
-func named(s string) []span {
-	return values(s, func(name string, p span) (span, bool) {
-		switch {
-		case nameOf(name):
-			return p, true
-		case secret.Weak(name):
-			return p, isWeak(s, name, p)
-		case secret.Number(name):
-			p = number(s, p)
-			value := s[p.start:p.end]
-			return p, strings.Trim(value, "0123456789 -") == "" && isNumber(name, digitsOf(value))
-		default:
-			return p, false
-		}
-	}, secret.Any)
+// named finds values that are named like a secret.
+func named(s string) []span { return values(s, secret.Of, isNamed) }
+
+// isNamed returns the value that is a secret because of its name. If the name only may be that of one, the value must look like it.
+func isNamed(s, name string, kind secret.Kind, p span) (value span, ok bool) {
+	switch kind {
+	case secret.Maybe:
+		return p, isWeak(s, name, p)
+	case secret.Digits:
+		p = number(s, p)
+		value := s[p.start:p.end]
+		return p, strings.Trim(value, "0123456789 -") == "" && isNumber(name, digitsOf(value))
+	default:
+		return p, true
+	}
 }
 
 // number extends a value to the groups of digits after it.
@@ -51,11 +49,14 @@ func isNumber(name, digits string) bool {
 func isWeak(s, name string, p span) bool {
 	const short, long, longestName = 6, 16, 128
 	value := s[p.start:p.end]
+	if len(value) < short || !random(value) {
+		return false
+	}
 	before := s[max(0, p.start-longestName):p.start]
 	sign := strings.LastIndexAny(before, "?&")
 	inQuery := sign >= 0 && !strings.ContainsAny(before[sign+1:], " \t\n\"'/")
 	inEnviron := strings.HasSuffix(before, "=") && strings.HasSuffix(name, "_KEY") && strings.ToUpper(name) == name
-	return random(value) && ((inQuery || inEnviron) && len(value) >= short || len(value) >= long && !isID(value))
+	return inQuery || inEnviron || len(value) >= long && !isID(value)
 }
 
 // isID reports whether a value is an identifier: a UUID, or words joined by signs.
@@ -87,45 +88,65 @@ func isCamel(value string) bool {
 
 // valuesOf finds the values that have such a name.
 func valuesOf(s string, isName func(name string) bool) []span {
-	return values(s, func(_ string, p span) (span, bool) { return p, true }, isName)
+	kindOf := func(name string) secret.Kind {
+		switch {
+		case !isName(name):
+			return secret.Harmless
+		case nameOf(name):
+			return secret.Secret
+		default:
+			return secret.Maybe
+		}
+	}
+	return values(s, kindOf, func(_, _ string, _ secret.Kind, p span) (span, bool) { return p, true })
 }
 
 // longestWeak limits the value of a name that only may be that of a secret.
 const longestWeak = 1 << 10
 
-// values finds the values that wanted chooses, of all names that isName accepts.
-func values(s string, wanted func(name string, value span) (span, bool), isName func(name string) bool) []span {
+// values finds the values that wanted chooses, of all names that are not harmless.
+func values(s string, kindOf func(name string) secret.Kind, wanted func(s, name string, kind secret.Kind, value span) (span, bool)) []span {
 	var found []span
-	for at := 0; at < len(s); {
-		sign := at
-		for sign < len(s) && s[sign] != '=' && s[sign] != ':' {
-			sign++
-		}
-		at = sign + 1
-		if sign == len(s) {
-			break
-		}
-		name := nameBefore(s, sign)
-		if name == "" || !isName(name) {
+	for at := 0; at < len(s); at++ {
+		if s[at] != '=' && s[at] != ':' {
 			continue
 		}
-		after := sign + 1
-		after = skip(s, after, 2, func(c byte) bool { return c == '=' || c == '>' }) // :=, => and ===
-		reach := s
-		if !nameOf(name) { // it may not be a secret: not followed through the whole text
-			reach = s[:min(len(s), after+longestWeak)]
-		}
-		if value, ok := valueAt(reach, after, name, s[sign]); ok {
-			if value, ok = wanted(name, value); ok {
-				for value.end >= after+longestWeak && value.end < len(s) && !isSpace(s[value.end]) && !isQuote(s[value.end]) {
-					value.end++
-				}
-				found = append(found, value)
-				at = max(at, value.end)
-			}
+		if value, ok := valueOf(s, at, kindOf, wanted); ok {
+			found = append(found, value)
+			at = max(at, value.end-1)
 		}
 	}
 	return found
+}
+
+// valueOf returns the value after a sign.
+func valueOf(
+	s string, sign int, kindOf func(name string) secret.Kind, wanted func(s, name string, kind secret.Kind, value span) (span, bool),
+) (value span, ok bool) {
+	name := nameBefore(s, sign)
+	if name == "" {
+		return span{}, false
+	}
+	kind := kindOf(name)
+	if kind == secret.Harmless {
+		return span{}, false
+	}
+	after := sign + 1
+	after = skip(s, after, 2, func(c byte) bool { return c == '=' || c == '>' }) // :=, => and ===
+	reach := s
+	if kind != secret.Secret { // it may not be one: not followed through the whole text
+		reach = s[:min(len(s), after+longestWeak)]
+	}
+	if value, ok = valueAt(reach, after, name, s[sign]); !ok {
+		return span{}, false
+	}
+	if value, ok = wanted(s, name, kind, value); !ok {
+		return span{}, false
+	}
+	for value.end >= after+longestWeak && value.end < len(s) && !isSpace(s[value.end]) && !isQuote(s[value.end]) {
+		value.end++
+	}
+	return value, true
 }
 
 // nameBefore returns the name before a sign: "api_key" in quotes, which may be escaped, or without; or the two words of
@@ -214,12 +235,13 @@ func behindPrefix(s string, at int) int {
 // behindDump returns the position of the value after what PHP's var_dump and print_r write before it: its visibility, and
 // its type on the next line, ["password":protected]=> string(8) "...".
 func behindDump(s string, at int) int {
-	const longest = 300
-	head := s[at:min(len(s), at+longest)]
-	if !strings.Contains(head, "string(") && !strings.Contains(head, "=>") {
+	const longest, longestClass, longestGap = 300, 110, 40
+	class := skip(s, at, longestClass, func(c byte) bool { return isWord(c) || c == '\\' || c == '"' })
+	if !strings.HasPrefix(s[skip(s, at, longestGap, isSpace):], "string(") && !strings.HasPrefix(s[class:], ":private]") &&
+		!strings.HasPrefix(s[at:], "protected]") {
 		return at
 	}
-	if match := dumped().FindStringIndex(head); match != nil {
+	if match := dumped().FindStringIndex(s[at:min(len(s), at+longest)]); match != nil {
 		return at + match[1]
 	}
 	return at
@@ -310,7 +332,9 @@ func inQuotes(s string, at int) (inside span, ok bool) {
 // placeholder matches a placeholder for a value in instructions.
 var placeholder = lazily(`^(?:<.*|\$\{?[A-Z][A-Z0-9_]*\}?|\*+|x{3,}|\.{3}|%[a-z])$`)
 
-func isPlaceholder(value string) bool { return len(value) < 80 && placeholder().MatchString(value) }
+func isPlaceholder(value string) bool {
+	return value != "" && len(value) < 80 && strings.IndexByte("<$*x.%", value[0]) >= 0 && placeholder().MatchString(value)
+}
 
 // saysNothing reports whether a value only says that a value is missing or wrong.
 func saysNothing(value string) bool {
@@ -341,11 +365,17 @@ func prose(value, rest string) bool {
 }
 
 func isMark(s string) bool {
+	if s == "" || s[0] != '[' {
+		return false
+	}
 	return strings.HasPrefix(s, markCredential) || strings.HasPrefix(s, markConnection) || strings.HasPrefix(s, markTrace) ||
 		strings.HasPrefix(s, markPersonal) || strings.HasPrefix(s, markAddress) || strings.HasPrefix(s, markPath)
 }
 
 func endsInMark(s string) bool {
+	if !strings.HasSuffix(s, "]") {
+		return false
+	}
 	for _, mark := range []string{markCredential, markConnection, markTrace, markPersonal, markAddress, markPath} {
 		if strings.HasSuffix(s, mark) {
 			return true

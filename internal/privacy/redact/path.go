@@ -61,16 +61,13 @@ var data = map[string]bool{
 func paths(s string) []span {
 	found := unix(s)
 	for at := 0; ; at++ {
-		i := strings.Index(s[at:], "~")
+		i := strings.IndexByte(s[at:], '~')
 		if i < 0 {
 			break
 		}
-		if at += i; at > 0 && strings.IndexByte(" \t\r\n\"'`(=:", s[at-1]) < 0 {
-			continue
-		}
-		if match := matchAt(home(), s, at); match != nil {
-			end := follow(s, at, match[1], outside(unixEnds))
-			found = append(found, span{at, at + len(strings.TrimRight(s[at:end], ".!,;:)"))})
+		at += i
+		if file, ok := homeAt(s, at); ok {
+			found = append(found, file)
 		}
 	}
 	found = append(found, windowsPaths(s)...)
@@ -78,39 +75,74 @@ func paths(s string) []span {
 	return found
 }
 
+// homeAt returns the path that begins with a tilde.
+func homeAt(s string, at int) (file span, ok bool) {
+	if at > 0 && strings.IndexByte(" \t\r\n\"'`(=:", s[at-1]) < 0 {
+		return span{}, false
+	}
+	match := matchAt(home(), s, at)
+	if match == nil {
+		return span{}, false
+	}
+	end := follow(s, at, match[1], outside(unixEnds))
+	return span{at, at + len(strings.TrimRight(s[at:end], ".!,;:)"))}, true
+}
+
 // unixEnds are bytes at which a path ends.
 const unixEnds = " \t\r\n\f\v\"'<>|,;:()[]{}\\?*#&=+`"
 
+var endsUnix = setOf(unixEnds)
+
 // unix finds paths that begin with a slash and have another.
 func unix(s string) []span {
-	const lines = 2 // a line number and a column after it
 	var found []span
 	for at := 0; ; {
 		i := strings.IndexByte(s[at:], '/')
 		if i < 0 {
 			return found
 		}
-		start := at + i
-		end := start + indexOr(s[start:], unixEnds)
-		at = end
-		if second := strings.LastIndexByte(s[start:end-1], '/'); second < 2 {
-			at = max(end, start+1)
-			continue
-		}
-		for range lines {
-			if digits := skip(s, end+1, 6, isDigit); end < len(s) && s[end] == ':' && digits > end+1 {
-				end = digits
-			}
-		}
-		if strings.HasSuffix(s[:start], "file:") {
-			start -= len("file:")
-		}
-		text := strings.TrimRight(s[start:end], ".!")
-		if begins(s, start) && isPath(text) {
-			found = append(found, quotedPath(s, start, start+len(text)))
-			at = max(end, found[len(found)-1].end)
+		file, end, ok := unixAt(s, at+i)
+		if at = end; ok {
+			found = append(found, file)
+			at = max(at, file.end)
 		}
 	}
+}
+
+// unixAt returns the path that begins with a slash, and where to go on.
+func unixAt(s string, start int) (file span, end int, ok bool) {
+	const lines = 2 // a line number and a column after it
+	end = start + 1
+	second := 0 // the last slash
+	for ; end < len(s) && !endsUnix[s[end]]; end++ {
+		if s[end] == '/' {
+			second = end
+		}
+	}
+	if second == end-1 { // a slash at the end does not count
+		second = strings.LastIndexByte(s[start:end-1], '/') + start
+	}
+	if second-start < 2 {
+		return span{}, end, false
+	}
+	stop := end
+	for range lines {
+		if digits := skip(s, stop+1, 6, isDigit); stop < len(s) && s[stop] == ':' && digits > stop+1 {
+			stop = digits
+		}
+	}
+	if strings.HasSuffix(s[:start], "file:") {
+		start -= len("file:")
+	}
+	if !mayBegin(s, start) {
+		return span{}, end, false
+	}
+	text := strings.TrimRight(s[start:stop], ".!")
+	if !isPath(text) {
+		return span{}, end, false
+	}
+	file = quotedPath(s, start, start+len(text))
+	return file, max(stop, file.end), true
 }
 
 // windowsPaths finds paths with a drive, and shares.
@@ -121,34 +153,41 @@ func windowsPaths(s string) []span {
 		if i < 0 {
 			break
 		}
-		start := at + i
-		at = start + 1
-		if s[start] == ':' {
-			if at == len(s) || s[at] != '\\' && s[at] != '/' || start == 0 || !isLetter(s[start-1]) || start > 1 && isWord(s[start-2]) {
-				continue
-			}
-			start--
-		} else if at == len(s) || s[at] != '\\' {
-			continue
-		}
-		match := matchAt(windows(), s, start)
-		if match == nil {
-			at = start + skip(s[start:], 0, 4, func(c byte) bool { return c == '\\' })
-			at = max(at, start+2)
-			continue
-		}
-		end := follow(s, start, match[1], outside(" \t\r\n\"'<>|,;)}`*?"))
-		at = end
-		if text := strings.TrimRight(s[start:end], ".!"); isWindows(s, start, text) {
-			found = append(found, quotedPath(s, start, start+len(text)))
-			at = max(at, found[len(found)-1].end)
+		file, end, ok := windowsAt(s, at+i)
+		if at = end; ok {
+			found = append(found, file)
 		}
 	}
 	return found
 }
 
-// begins reports whether a path may begin at start: not in a URL, a word or another path.
-func begins(s string, start int) bool {
+// windowsAt returns the path with that colon after its drive, or that begins with that backslash, and where to go on.
+func windowsAt(s string, start int) (file span, next int, ok bool) {
+	next = start + 1
+	if s[start] == ':' {
+		if next == len(s) || s[next] != '\\' && s[next] != '/' || start == 0 || !isLetter(s[start-1]) || start > 1 && isWord(s[start-2]) {
+			return span{}, next, false
+		}
+		start--
+	} else if next == len(s) || s[next] != '\\' {
+		return span{}, next, false
+	}
+	match := matchAt(windows(), s, start)
+	if match == nil {
+		next = start + skip(s[start:], 0, 4, func(c byte) bool { return c == '\\' })
+		return span{}, max(next, start+2), false
+	}
+	next = follow(s, start, match[1], outside(" \t\r\n\"'<>|,;)}`*?"))
+	text := strings.TrimRight(s[start:next], ".!")
+	if !isWindows(s, start, text) {
+		return span{}, next, false
+	}
+	file = quotedPath(s, start, start+len(text))
+	return file, max(next, file.end), true
+}
+
+// mayBegin reports whether a path may begin at start: not in a URL, a word or another path.
+func mayBegin(s string, start int) bool {
 	if start == 0 {
 		return true
 	}

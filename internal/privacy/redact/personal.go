@@ -3,6 +3,8 @@ package redact
 import (
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Classes that a contract keeps out of its failures, in addition to what the mode hides.
@@ -30,56 +32,158 @@ func (m *Masker) With(classes ...string) *Masker {
 const accountForm = `[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?`
 
 var (
-	// email is an address of RFC 5321, section 4.1.2, as people write it.
-	email = lazily(`[\p{L}\p{M}\p{N}!#$&'*+/=?^_{|}~\x60.%\-]{1,64}@` +
-		`(?:[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}\-]{0,61}[\p{L}\p{M}\p{N}])?\.){1,8}` +
+	// domain is what follows the name in an address of RFC 5321, section 4.1.2, as people write it.
+	domain = lazily(`^@(?:[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}\-]{0,61}[\p{L}\p{M}\p{N}])?\.){1,8}` +
 		`(?:xn--[A-Za-z0-9\-]{1,59}|[\p{L}\p{M}]{2,24})`)
 
 	// labelled is a number in groups after a word that says what it is. In another form a label's value ends at the first blank.
-	labelled = lazily(`(?i)(?:\b(?:phone|telephone|tel|mobile|cell|fax|account|acct|card|iban|ssn|social security|passport)` +
+	labelled = lazily(`(?i)^(?:(?:phone|telephone|tel|mobile|cell|fax|account|acct|card|iban|ssn|social security|passport)` +
 		`(?:[ _-]?(?:numbers?|no|nr|num))?|` +
-		`\b(?:tax|vat|national|personal)[ _-]?(?:id|numbers?|no|nr))\b(?:["']?[.:=#]{0,2}["']? {0,2}|\. ?(?:[:#] ?)?| is | was )` +
+		`(?:tax|vat|national|personal)[ _-]?(?:id|numbers?|no|nr))\b(?:["']?[.:=#]{0,2}["']? {0,2}|\. ?(?:[:#] ?)?| is | was )` +
 		`(\+?\(?\d[\d()./\x{a0} \-]{4,28}\d)`)
 
-	// digitGroups are digits in groups, as in card and phone numbers.
-	digitGroups = lazily(`\+?\(?\d[\d().\x{a0} \-]{5,28}\d`)
+	labels = newWords("phone", "telephone", "tel", "mobile", "cell", "fax", "account", "acct", "card", "iban", "ssn", "social security",
+		"passport", "tax", "vat", "national", "personal")
 
 	// account is an IBAN, and words after it.
-	account = lazily(`\b` + accountForm + `\b`)
-
-	// social is a social security number of the United States.
-	social = lazily(`\b\d{3}-\d{2}-\d{4}\b`)
+	account = lazily(`^` + accountForm + `\b`)
 )
 
 // people finds personal data that is recognised by its form.
 func people(s string) []span {
-	var found []span
-	if strings.Contains(s, "@") {
-		for _, at := range email().FindAllStringIndex(s, -1) {
-			found = append(found, span{at[0] + len(s[at[0]:at[1]]) - len(strings.TrimLeft(s[at[0]:at[1]], "'.{=")), at[1]})
-		}
-	}
+	found := emails(s)
 	if strings.ContainsAny(s, "0123456789") {
-		for _, at := range labelled().FindAllStringSubmatchIndex(s, -1) {
-			if number := s[at[2]:at[3]]; len(digitsOf(number)) >= fewDigits && alone(s, at[2], at[3]) {
-				found = append(found, span{at[2], at[3]})
-			}
-		}
-		for _, at := range digitGroups().FindAllStringIndex(s, -1) {
-			if alone(s, at[0], at[1]) && (isCard(s[at[0]:at[1]]) || isPhone(s[at[0]:at[1]])) {
-				found = append(found, span{at[0], at[1]})
-			}
-		}
+		found = append(found, labelledNumbers(s)...)
+		found = append(found, numbers(s)...)
 		found = append(found, accounts(s)...)
-		for _, at := range social().FindAllStringIndex(s, -1) {
-			if alone(s, at[0], at[1]) {
-				found = append(found, span{at[0], at[1]})
-			}
-		}
 	}
 	found = append(found, valuesOf(s, isPersonal)...)
 	slices.SortFunc(found, bySpan)
 	return found
+}
+
+// emails finds addresses of people.
+func emails(s string) []span {
+	const longest, longestDomain = 64, 2 << 10 // characters of the name, and bytes
+	var found []span
+	done := 0
+	for at := 0; ; at++ {
+		i := strings.IndexByte(s[at:], '@')
+		if i < 0 {
+			return found
+		}
+		at += i
+		start := at
+		for range longest {
+			r, size := utf8.DecodeLastRuneInString(s[done:start])
+			if size == 0 || !ofEmail(r) {
+				break
+			}
+			start -= size
+		}
+		if start == at {
+			continue
+		}
+		if match := domain().FindStringIndex(s[at:min(len(s), at+longestDomain)]); match != nil {
+			done = at + match[1]
+			found = append(found, span{at - len(strings.TrimLeft(s[start:at], "'.{=")), done})
+			at = done - 1
+		}
+	}
+}
+
+// ofEmail reports whether a character may be part of the name in an address.
+func ofEmail(r rune) bool {
+	if r < utf8.RuneSelf {
+		return isLetter(byte(r)) || isDigit(byte(r)) || strings.IndexByte("!#$&'*+/=?^_{|}~`.%-", byte(r)) >= 0
+	}
+	return unicode.In(r, unicode.L, unicode.M, unicode.N)
+}
+
+// labelledNumbers finds numbers after a word that says what they are.
+func labelledNumbers(s string) []span {
+	var found []span
+	labels.each(s, func(at int, _ string) int {
+		match := matchAt(labelled(), s, at)
+		if match == nil {
+			return at + 1
+		}
+		if len(digitsOf(s[match[2]:match[3]])) >= fewDigits && alone(s, match[2], match[3]) {
+			found = append(found, span{match[2], match[3]})
+		}
+		return match[1]
+	})
+	return found
+}
+
+// numbers finds card and phone numbers, and social security numbers of the United States.
+func numbers(s string) []span {
+	var found []span
+	done := 0 // the end of the last group of digits
+	for i := range len(s) {
+		if !beginsNumber[s[i]] {
+			continue
+		}
+		if isSocial(s, i) && alone(s, i, i+len(social)) {
+			found = append(found, span{i, i + len(social)})
+		}
+		if i < done {
+			continue
+		}
+		end, ok := digitGroups(s, i)
+		if !ok {
+			done = end // nothing that begins before it is one, either
+			continue
+		}
+		if done = end; alone(s, i, end) && (isCard(s[i:end]) || isPhone(s[i:end])) {
+			found = append(found, span{i, end})
+		}
+	}
+	return found
+}
+
+// social is the form of a social security number.
+const social = "000-00-0000"
+
+func isSocial(s string, at int) bool {
+	if len(s)-at < len(social) || at > 0 && isWord(s[at-1]) || at+len(social) < len(s) && isWord(s[at+len(social)]) {
+		return false
+	}
+	for i := range len(social) {
+		if c := s[at+i]; (social[i] == '-') != (c == '-') || c != '-' && !isDigit(c) {
+			return false
+		}
+	}
+	return true
+}
+
+var beginsNumber, ofGroups = setOf("+(0123456789"), setOf("0123456789(). -")
+
+// digitGroups returns the end of the digits in groups that begin at a position, as in card and phone numbers: a digit, 5 to 28 signs and
+// digits, and a digit. If there are none, end is where the next could begin.
+func digitGroups(s string, at int) (end int, ok bool) {
+	const few, most, blank = 5, 28, "\u00a0"
+	i := skip(s, at, 1, func(c byte) bool { return c == '+' })
+	i = skip(s, i, 1, func(c byte) bool { return c == '(' })
+	if i == len(s) || !isDigit(s[i]) {
+		return at + 1, false
+	}
+	n := 0
+	for i++; i < len(s) && n <= most; n++ {
+		switch {
+		case isDigit(s[i]):
+			if i++; n >= few {
+				end = i
+			}
+		case ofGroups[s[i]]:
+			i++
+		case strings.HasPrefix(s[i:], blank):
+			i += len(blank)
+		default:
+			return max(end, at+1), end > 0
+		}
+	}
+	return max(end, at+1), end > 0
 }
 
 // fewDigits is how many digits a number has at least that is personal data.
@@ -87,13 +191,7 @@ const fewDigits = 6
 
 // mayBePersonal is a fast test that lets too much pass.
 func mayBePersonal(s string) bool {
-	digits := 0
-	for i := range len(s) {
-		if isDigit(s[i]) {
-			digits++
-		}
-	}
-	return digits >= fewDigits || strings.Contains(s, "@")
+	return strings.IndexByte(s, '@') >= 0 || countDigits(s) >= fewDigits
 }
 
 // alone reports whether a part of s is not part of a longer word or number: no letter or digit, nor a dot or hyphen of
@@ -103,6 +201,15 @@ func alone(s string, start, end int) bool {
 		return false
 	}
 	return end == len(s) || !isWord(s[end]) && (end+1 == len(s) || strings.IndexByte("-.", s[end]) < 0 || !isWord(s[end+1]))
+}
+
+func countDigits(s string) (n int) {
+	for i := range len(s) {
+		if isDigit(s[i]) {
+			n++
+		}
+	}
+	return n
 }
 
 func digitsOf(s string) string {
@@ -117,8 +224,11 @@ func digitsOf(s string) string {
 // isCard reports whether s is a payment card number: 13 to 19 digits with the first digits of a card scheme and the
 // check digit of ISO/IEC 7812-1 (Luhn).
 func isCard(s string) bool {
+	if n := countDigits(s); n < 13 || n > 19 || strings.ContainsAny(s, "+().") {
+		return false
+	}
 	digits := digitsOf(s)
-	if len(digits) < 13 || len(digits) > 19 || digits[0] < '2' || digits[0] > '6' || strings.ContainsAny(s, "+().") {
+	if digits[0] < '2' || digits[0] > '6' {
 		return false
 	}
 	sum := 0
@@ -137,9 +247,9 @@ func isCard(s string) bool {
 // isPhone reports whether s is a phone number: international (ITU-T E.164, at most 15 digits), or North American in
 // groups of three, three and four.
 func isPhone(s string) bool {
-	digits := digitsOf(s)
 	if strings.HasPrefix(s, "+") {
-		return len(digits) >= 8 && len(digits) <= 15
+		n := countDigits(s)
+		return n >= 8 && n <= 15
 	}
 	return northAmerican().MatchString(s)
 }
@@ -148,20 +258,27 @@ var northAmerican = lazily(`^(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4
 
 // accounts finds IBANs among other words.
 func accounts(s string) []span {
+	const least = len("DE00")
 	var found []span
-	for at := 0; ; {
-		match := account().FindStringIndex(s[at:])
-		if match == nil {
-			return found
+	isCapital := func(c byte) bool { return 'A' <= c && c <= 'Z' }
+	for at := 0; at+least <= len(s); {
+		if !isCapital(s[at]) || !isCapital(s[at+1]) || !isDigit(s[at+2]) || !isDigit(s[at+3]) || at > 0 && isWord(s[at-1]) {
+			at++
+			continue
 		}
-		start := at + match[0]
-		if text := accountIn(s[start : at+match[1]]); text != "" {
-			found = append(found, span{start, start + len(text)})
-			at = start + len(text)
+		match := matchAt(account(), s, at)
+		if match == nil {
+			at++
+			continue
+		}
+		if text := accountIn(s[at:match[1]]); text != "" {
+			found = append(found, span{at, at + len(text)})
+			at += len(text)
 		} else { // it may have begun before the IBAN
-			at = start + indexOr(s[start:at+match[1]], " ")
+			at += indexOr(s[at:match[1]], " ")
 		}
 	}
+	return found
 }
 
 // accountIn returns the IBAN that a text begins with, up to the end of a word; "" if there is none.
@@ -207,6 +324,14 @@ var personalNames = map[string]bool{
 	"nationalid": true, "accountnumber": true, "cvv": true, "cvc": true,
 }
 
+// personalHeads has the first letters of these names.
+var personalHeads = func() (set [256]bool) {
+	for name := range personalNames {
+		set[name[0]], set[name[0]&^0x20] = true, true
+	}
+	return set
+}()
+
 // isPersonal reports whether a name, or the last part of a path, is that of personal data.
 func isPersonal(name string) bool {
 	const longest = 80
@@ -216,7 +341,18 @@ func isPersonal(name string) bool {
 	if len(name) > longest {
 		return false
 	}
-	return personalNames[asOneWord(name)]
+	var plain [longest]byte
+	n := 0
+	for i := range len(name) {
+		if c := name[i]; c != '_' && c != '-' && c != ' ' {
+			plain[n] = c
+			n++
+		}
+	}
+	if n == 0 || !personalHeads[plain[0]] && plain[0] < utf8.RuneSelf {
+		return false
+	}
+	return personalNames[strings.ToLower(string(plain[:n]))]
 }
 
 // asOneWord returns the words of a name in lower case, written as one.

@@ -12,8 +12,8 @@
 //	a text
 //	  |  visible.Strip     invisible characters go
 //	  |  suspicious        is there anything in it that a finder could look for? Usually not, and it is unchanged
-//	  |  partsOfText       of a long text, the lines that may hold something, with those around them
-//	  |  each finder       looks for known secrets, names and forms; also in what the text spells (view.go),
+//	  |  outline, detail   look at each line: what may it hold? Most hold nothing
+//	  |  each finder       looks in the lines that may hold something for it; also in what the text spells (view.go),
 //	  |                    and, if it is JSON, in each of its strings
 //	  v
 //	the text with marks, searched near them until nothing changes
@@ -26,8 +26,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"github.com/recoursehq/recourse/internal/privacy/secret"
 	"github.com/recoursehq/recourse/internal/privacy/visible"
@@ -81,6 +79,7 @@ type Masker struct {
 	people    []string // what the call's arguments say about people
 	addresses bool     // every address is masked, whoever wrote it
 	spoken    bool     // it masks a message of the protocol
+	inside    bool     // it masks what a text spells, or what is spread over texts: no stack traces
 
 	spared string // what a person needs to see: its addresses and numbers are not masked
 }
@@ -170,7 +169,7 @@ func (m *Masker) plain(s string, layer int) string {
 	if b.knows(s) {
 		return s
 	}
-	if b.isOver(time.Now()) {
+	if b.isOver(b.begin()) {
 		return notShown
 	}
 	if layer < maxLayers && isDocument(s) {
@@ -183,40 +182,15 @@ func (m *Masker) plain(s string, layer int) string {
 	return b.remember(m.settled(m.embedded(b.cut(s), layer, b), layer, b))
 }
 
+// isPlain reports whether nothing can be masked in a text.
+func (m *Masker) isPlain(s string) bool {
+	return !m.suspicious(s) && !m.hasLiteral(s) && visible.Strip(s) == s
+}
+
 // isDocument reports whether s may be a JSON object or array as a whole.
 func isDocument(s string) bool {
 	s = strings.TrimSpace(s)
 	return len(s) > 1 && (s[0] == '{' && s[len(s)-1] == '}' || s[0] == '[' && s[len(s)-1] == ']')
-}
-
-// A finder finds one sort of text that is masked.
-type finder struct {
-	mark string
-	find func(m *Masker, s string, b *budget) []span
-	on   func(m *Masker) bool // nil: in every mode
-	near bool                 // only where a text mentions secrets
-}
-
-// within finds what is in parts of a text.
-func (f finder) within(m *Masker, s string, parts []span, b *budget) []span {
-	var found []span
-	for _, p := range parts {
-		for _, q := range f.find(m, s[p.start:p.end], b) {
-			found = append(found, span{p.start + q.start, p.start + q.end})
-		}
-	}
-	return found
-}
-
-func plainly(find func(string) []span) func(*Masker, string, *budget) []span {
-	return func(_ *Masker, s string, _ *budget) []span { return find(s) }
-}
-
-// foreign leaves out the parts that occur in the spared text.
-func foreign(find func(string) []span) func(*Masker, string, *budget) []span {
-	return func(m *Masker, s string, _ *budget) []span {
-		return slices.DeleteFunc(find(s), func(p span) bool { return strings.Contains(m.spared, s[p.start:p.end]) })
-	}
 }
 
 // Sparing returns a Masker that leaves the addresses and numbers in a text alone, whatever classes it masks: the text
@@ -225,118 +199,6 @@ func (m *Masker) Sparing(text string) *Masker {
 	spares := *m
 	spares.spared = text
 	return &spares
-}
-
-func inAll(m *Masker) bool { return m.mode == All }
-
-// finders are tried in this order: larger things before their parts.
-var finders = []finder{
-	{mark: markCredential, find: func(m *Masker, s string, _ *budget) []span { return m.spelledOut(s) }},
-	{mark: markCredential, find: plainly(privateKeys)},
-	{mark: markTrace, find: plainly(traces), on: inAll},
-	{mark: markConnection, find: plainly(connections)},
-	{mark: markCredential, find: plainly(named), near: true},
-	{mark: markCredential, find: plainly(marked), near: true},
-	{mark: markCredential, find: plainly(commanded)},
-	{mark: markCredential, find: plainly(written)},
-	{mark: markCredential, find: plainly(writtenNear), near: true},
-	{mark: markCredential, find: plainly(inserted), near: true},
-	{mark: markPersonal, find: foreign(people), on: func(m *Masker) bool { return m.personal }},
-	{mark: markPersonal, find: func(m *Masker, s string, _ *budget) []span { return m.peopleIn(s) }},
-	{mark: markCredential, find: plainly(tokens)},
-	{mark: markAddress, find: foreign(addresses), on: func(m *Masker) bool { return m.addresses }},
-	{mark: markAddress, find: func(m *Masker, s string, b *budget) []span { return m.unknown(s, addresses(s), b) }, on: inAll},
-	{mark: markPath, find: func(m *Masker, s string, b *budget) []span { return m.unknown(s, paths(s), b) }, on: inAll},
-}
-
-// once masks s once, as it is written and as it is read.
-func (m *Masker) once(s string, layer int, b *budget) string {
-	began := time.Now()
-	defer b.spend(began)
-	near, nearIn := nearNames(s), s // where secrets are mentioned
-	for _, f := range finders {
-		switch {
-		case b.isOver(began):
-			return notShown
-		case f.on != nil && !f.on(m):
-		case f.near:
-			if nearIn != s {
-				near, nearIn = nearNames(s), s
-			}
-			s = mask(s, f.mark, f.within(m, s, near, b))
-		default:
-			s = mask(s, f.mark, f.find(m, s, b))
-		}
-	}
-	s = m.spelled(s, b)
-	return mask(s, markCredential, m.encoded(s, layer))
-}
-
-// spelled masks what is found in the views of s: of a long text, in those of the lines that spell something and those around them.
-func (m *Masker) spelled(s string, b *budget) string {
-	parts := []span{{0, len(s)}}
-	if len(s) >= long {
-		parts = partsOfText(s, func(line string) (is, following bool) { return spelledAt(line) >= 0, false })
-	}
-	var out strings.Builder
-	done := 0
-	for _, p := range parts {
-		if v, ok := viewOf(s[p.start:p.end]); ok {
-			out.WriteString(s[done:p.start])
-			out.WriteString(m.behind(s[p.start:p.end], v, b))
-			done = p.end
-		}
-	}
-	if done == 0 {
-		return s
-	}
-	return out.String() + s[done:]
-}
-
-// behind masks what is found in a view of s.
-func (m *Masker) behind(s string, v view, b *budget) string {
-	type part struct {
-		span
-
-		mark string
-	}
-	var found []part
-	add := func(v view) {
-		near := nearNames(v.text)
-		for _, f := range finders {
-			if f.mark == markTrace || f.on != nil && !f.on(m) {
-				continue
-			}
-			parts := []span{{0, len(v.text)}}
-			if f.near {
-				parts = near
-			}
-			for _, p := range f.within(m, v.text, parts, b) {
-				if p.end > p.start {
-					found = append(found, part{v.original(p), f.mark})
-				}
-			}
-		}
-	}
-	add(v)
-	if deeper, ok := viewOf(v.text); ok { // encoded twice
-		for i, at := range deeper.at {
-			deeper.at[i] = v.at[at]
-		}
-		add(deeper)
-	}
-	slices.SortStableFunc(found, func(x, y part) int { return x.start - y.start })
-	var out strings.Builder
-	done := 0
-	for _, p := range found {
-		if p.start >= done {
-			out.WriteString(s[done:p.start])
-			out.WriteString(p.mark)
-		}
-		done = max(done, p.end)
-	}
-	out.WriteString(s[done:])
-	return out.String()
 }
 
 // secretIn reports whether a decoded text contains a secret.
@@ -356,88 +218,9 @@ type span struct{ start, end int }
 
 // mask replaces parts of s by mark. Parts that overlap become one.
 func mask(s, mark string, parts []span) string {
-	if len(parts) == 0 {
-		return s
-	}
-	slices.SortFunc(parts, bySpan)
-	var b strings.Builder
-	done := 0
-	for _, p := range parts {
-		if p.end <= p.start {
-			continue
-		}
-		if p.start < done {
-			done = max(done, p.end)
-			continue
-		}
-		b.WriteString(s[done:p.start])
-		b.WriteString(mark)
-		done = p.end
-	}
-	b.WriteString(s[done:])
-	return b.String()
-}
-
-// suspicious reports whether s contains anything that could be part of something that is masked. Most sentences do not.
-func (m *Masker) suspicious(s string) bool {
-	return suspicious(s) || m.personal && (mayBePersonal(s) || m.mentionsPeople(s)) || mayBeTable(s)
-}
-
-// mayBeTable reports whether s may be a table with a column of secrets.
-func mayBeTable(s string) bool {
-	return strings.Contains(s, "\n") && strings.ContainsAny(s, ",;\t") && secret.Mentions(s)
-}
-
-// signs are bytes that may be part of something that is masked, wherever they stand.
-var signs = func() (set [256]bool) {
-	for c := range set {
-		set[c] = c >= utf8.RuneSelf || strings.IndexByte(":=/\\@\"'`$|<&%{", byte(c)) >= 0
-	}
-	return set
-}()
-
-func suspicious(s string) bool {
-	var w wordSigns
-	for i := range len(s) {
-		switch c := s[i]; {
-		case signs[c]:
-			return true
-		case c == '.' && i+1 < len(s) && isWord(s[i+1]):
-			return true
-		case (c == ' ' || c == '-') && i+1 < len(s) && s[i+1] == c: // a table
-			return true
-		case !isWord(c) && c != '-':
-			w = wordSigns{digits: w.digits}
-		default:
-			if w.add(c); w.odd() {
-				return true
-			}
-		}
-	}
-	return strings.Contains(s, "PIN ") || strings.Contains(s, "pin ")
-}
-
-// wordSigns is what a word consists of.
-type wordSigns struct {
-	length, digits      int // digits: of all words so far
-	upper, digit, lower bool
-}
-
-func (w *wordSigns) add(c byte) {
-	w.upper = w.upper || w.length > 0 && 'A' <= c && c <= 'Z'
-	w.lower = w.lower || 'a' <= c && c <= 'z'
-	if isDigit(c) {
-		w.digit = true
-		w.digits++
-	}
-	w.length++
-}
-
-// odd reports whether the word may be something other than a word of a sentence.
-func (w *wordSigns) odd() bool {
-	const account = 10 // the least digits of a number in groups
-	return w.length >= 8 && w.upper || w.length >= 6 && w.digit || w.length >= 32 || w.length >= 5 && w.digit && w.lower ||
-		w.digits >= account
+	t := text{s: s}
+	t.mask(mark, parts)
+	return t.s
 }
 
 // bySpan orders parts by where they begin.

@@ -71,6 +71,31 @@ func (w *wordSet) each(s string, visit func(at int, word string) (next int)) {
 	}
 }
 
+// endings are words in lower case that end a text, by their last bytes.
+type endings struct {
+	list []string
+	last [256]bool
+}
+
+func newEndings(list ...string) *endings {
+	e := &endings{list: list}
+	for _, word := range list {
+		e.last[word[len(word)-1]] = true
+	}
+	return e
+}
+
+// end reports whether s ends in one of the words, in any case.
+func (e *endings) end(s string) bool {
+	if s == "" || !e.last[s[len(s)-1]] && !e.last[s[len(s)-1]|0x20] {
+		return false
+	}
+	return slices.ContainsFunc(e.list, func(word string) bool {
+		at := len(s) - len(word)
+		return at >= 0 && hasPrefixFold(s[at:], word) && (at == 0 || !isWord(s[at-1]))
+	})
+}
+
 // hasPrefixFold reports whether s begins with small, which is in lower case, in any case.
 func hasPrefixFold(s, small string) bool {
 	if len(s) < len(small) {
@@ -114,6 +139,33 @@ func follow(s string, at, end int, in func(c byte) bool) int {
 // outside returns a function that reports whether a byte is outside of set.
 func outside(set string) func(c byte) bool {
 	return func(c byte) bool { return strings.IndexByte(set, c) < 0 }
+}
+
+// setOf returns the set of these bytes.
+func setOf(bytes string) (set [256]bool) {
+	for i := range len(bytes) {
+		set[bytes[i]] = true
+	}
+	return set
+}
+
+// trimEnd returns s without the bytes of a set at its end.
+func trimEnd(s string, set *[256]bool) string {
+	end := len(s)
+	for end > 0 && set[s[end-1]] {
+		end--
+	}
+	return s[:end]
+}
+
+// indexOfSet returns the position of the first byte of a set in s, or the length of s.
+func indexOfSet(s string, set *[256]bool) int {
+	for i := range len(s) {
+		if set[s[i]] {
+			return i
+		}
+	}
+	return len(s)
 }
 
 func isSpace(c byte) bool {

@@ -9,11 +9,10 @@ import (
 // inserted finds the values of columns that are named like a secret, in an INSERT of SQL and in the parameters that stand beside
 // one: INSERT INTO users (name, password) VALUES (?, ?) [parameters: ('bob', 'x')].
 func inserted(s string) []span {
-	const longest = 4 << 10
 	var found []span
 	insertWords.each(s, func(at int, word string) int {
 		at += len(word)
-		end := min(len(s), at+longest)
+		end := min(len(s), at+longestInsert)
 		open := at + indexOr(s[at:end], "(;")
 		names, next := tuple(s[:end], open)
 		secrets := make([]bool, len(names))
@@ -38,6 +37,9 @@ func inserted(s string) []span {
 	})
 	return found
 }
+
+// longestInsert is how many bytes of a statement are examined.
+const longestInsert = 4 << 10
 
 var insertWords = newWords("insert into ", "replace into ", "insert ignore into ")
 

@@ -8,17 +8,48 @@ import (
 
 // tabled finds the values of columns, and of rows of two columns, that are named like a secret: in tables of Markdown
 // and of databases, with commas, and with columns of fixed width.
-func tabled(s string) []span {
+func tabled(t *text) []span {
 	const few = 2
-	for _, sign := range []string{"|", "│", "┃", "║", "\t", ",", ";"} {
-		if strings.Count(s, sign) < few {
+	var found []span
+	for _, p := range t.paragraphs(aHead, 1) {
+		around := t.s[before(t.s, p.start, near):after(t.s, p.end, near)]
+		found = append(found, within(t.s, []span{p}, func(s string) []span {
+			for _, sign := range cellSigns {
+				if strings.Count(around, sign) < few {
+					continue
+				}
+				if found := table(s, sign); len(found) > 0 {
+					return found
+				}
+			}
+			return aligned(s)
+		})...)
+	}
+	return found
+}
+
+// cellSigns are those between the cells of a table.
+var cellSigns = []string{"|", "│", "┃", "║", "\t", ",", ";"}
+
+// mayBeHead reports whether a line that mentions a secret may be the head of a table, or a row that has a name and its value. below is the
+// text after it.
+func mayBeHead(line, below string) bool {
+	line = strings.TrimRight(line, " \r")
+	for _, sign := range cellSigns {
+		first, _, ok := strings.Cut(line, sign)
+		if !ok {
 			continue
 		}
-		if found := table(s, sign); len(found) > 0 {
-			return found
+		if _, ok = headName(first, 0); !ok && !isBar(sign) {
+			continue
+		}
+		cells := strings.Split(line, sign)
+		if heads(cells, true) != nil || isBar(sign) && len(cellsOf(cells, 0, len(sign), nil)) > 0 {
+			return true
 		}
 	}
-	return aligned(s)
+	next := lineAt(below, 0)
+	return (strings.Contains(line, "  ") || isRule(strings.TrimRight(next, " \r"))) && columnsOf(line, next) != nil
 }
 
 // table finds values in a table whose cells are separated by sign.
@@ -31,7 +62,7 @@ func table(s, sign string) []span {
 		line := lineAt(s, start)
 		next += len(line) + 1
 		line = strings.TrimRight(line, "\r")
-		if columns == nil && !secret.Any(line) || isRule(line) || strings.Contains(line, `\n`) { // in a view it has several lines
+		if columns == nil && !secret.Mentions(line) || isRule(line) || strings.Contains(line, `\n`) { // in a view it has several lines
 			continue
 		}
 		cells := strings.Split(line, sign)
@@ -87,12 +118,8 @@ func heads(cells []string, head bool) []bool {
 	columns := make([]bool, len(cells))
 	some := false
 	for i, cell := range cells {
-		if i == 0 { // after words that introduce the table
-			cell = cell[strings.LastIndex(cell, ": ")+1:]
-			cell = strings.TrimPrefix(cell, " ")
-		}
-		name := strings.Trim(cell, " \t*`\"'")
-		if len(name) > 40 || strings.ContainsAny(name, "=:.!?{}[]") || strings.Count(name, " ") > 1 {
+		name, ok := headName(cell, i)
+		if !ok {
 			return nil
 		}
 		columns[i] = secret.Name(name)
@@ -106,6 +133,17 @@ func heads(cells []string, head bool) []bool {
 
 // isBar reports whether a sign is drawn between cells, so that a name may stand beside its value.
 func isBar(sign string) bool { return sign == "|" || len(sign) > 1 }
+
+// headName returns the name of a column from the head of its table; ok is false if it cannot be one.
+func headName(cell string, column int) (name string, ok bool) {
+	const longest = 40
+	if column == 0 { // after words that introduce the table
+		cell = cell[strings.LastIndex(cell, ": ")+1:]
+		cell = strings.TrimPrefix(cell, " ")
+	}
+	name = strings.Trim(cell, " \t*`\"'")
+	return name, len(name) <= longest && !strings.ContainsAny(name, "=:.!?{}[]") && strings.Count(name, " ") <= 1
+}
 
 // isRule reports whether a line separates the head of a table from its rows.
 func isRule(line string) bool {

@@ -96,14 +96,43 @@ func withGlue(lines []textLine, roles []role, first, last, done int) (from, to i
 	return first, last
 }
 
+// inlines are how frames in a line begin, and a function that returns the end of one that begins at a position, or 0.
+var inlines = [...]struct {
+	begin string
+	next  func(s string, at int) int
+}{{"at ", inlineAt}, {"#0 ", inlinePHP}, {`File "`, inlinePython}}
+
 // inline finds traces that are written in one line: at a.b (c.js:1:2) at d.e (f.js:3:4), or #0 a.php(1): b() #1 {main}.
 func inline(s string) []span {
-	found := append(inlineFrames(s, "at ", inlineAt), inlineFrames(s, "#0 ", inlinePHP)...)
-	return append(found, inlineFrames(s, `File "`, inlinePython)...)
+	var found []span
+	for _, of := range inlines {
+		found = append(found, inlineFrames(s, of.begin, of.next)...)
+	}
+	return found
 }
 
-// inlineFrames finds two or more frames in turn, of which the first begins with begin. next returns the end of a frame that begins at a
-// position, or 0.
+// hasInline reports whether a frame that is written in one line begins in a line of a text.
+func hasInline(s string, start, end int) bool {
+	for _, of := range inlines {
+		for at := start; ; at++ {
+			i := strings.Index(s[at:end], of.begin)
+			if i < 0 {
+				break
+			}
+			at += i
+			if mayBeginInline(s, at) && of.next(s, at) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func mayBeginInline(s string, at int) bool {
+	return at == 0 || isSpace(s[at-1]) || s[at-1] == '>' || s[at-1] == ';'
+}
+
+// inlineFrames finds two or more frames in turn, of which the first begins with begin.
 func inlineFrames(s, begin string, next func(s string, at int) int) []span {
 	var found []span
 	for at := 0; ; {
@@ -113,7 +142,7 @@ func inlineFrames(s, begin string, next func(s string, at int) int) []span {
 		}
 		start := at + i
 		at = start + 1
-		if start > 0 && !isSpace(s[start-1]) && s[start-1] != '>' && s[start-1] != ';' {
+		if !mayBeginInline(s, start) {
 			continue
 		}
 		end, frames := start, 0
@@ -219,9 +248,9 @@ func inlinePython(s string, at int) int {
 // split splits s into lines, also at escaped line ends, as in JSON inside a text.
 func split(s string) []textLine {
 	lines := make([]textLine, 0, strings.Count(s, "\n")+1)
-	group := blanks
+	group := &blanks
 	if strings.Contains(s, groupTrace) {
-		group = groupBlanks
+		group = &groupBlanks
 	}
 	for start := 0; start <= len(s); {
 		end := start + indexOr(s[start:], "\n")
@@ -236,14 +265,13 @@ func split(s string) []textLine {
 }
 
 // Bytes that a line may begin with before its text: also the tree that Python draws of a group.
-const (
-	groupTrace          = "Exception Group Traceback"
-	blanks, groupBlanks = " \t", " \t|+-"
-)
+var blanks, groupBlanks = setOf(" \t"), setOf(" \t|+-")
+
+const groupTrace = "Exception Group Traceback"
 
 // escapedLines adds the lines in a part of s that has escaped line ends. If that part is indented, so are they: it is a line
 // of source.
-func escapedLines(lines []textLine, s string, start, stop int, group string) []textLine {
+func escapedLines(lines []textLine, s string, start, stop int, group *[256]bool) []textLine {
 	escapes := 0 // how many backslashes a line end begins with
 	least := skip(s, start, stop-start, isBlank) - start
 	add := func(from, to int) {
@@ -277,14 +305,23 @@ func escapedLines(lines []textLine, s string, start, stop int, group string) []t
 	return lines
 }
 
-func lineOf(s string, start, end int, group string) textLine {
+func lineOf(s string, start, end int, group *[256]bool) textLine {
 	raw := s[start:end]
 	if strings.Contains(raw, `\t`) {
 		raw = strings.ReplaceAll(raw, `\t`, "\t")
 	}
-	text := strings.TrimLeft(raw, group)
-	return textLine{start, end, strings.TrimRight(text, " \t\r\\"), len(raw) - len(text)}
+	first, last := 0, len(raw)
+	for first < last && group[raw[first]] {
+		first++
+	}
+	for last > first && endsOfLines[raw[last-1]] {
+		last--
+	}
+	return textLine{start, end, raw[first:last], first}
 }
+
+// endsOfLines are bytes that end a line without belonging to its text.
+var endsOfLines = setOf(" \t\r\\")
 
 // deep reports whether the line is indented.
 func (l textLine) deep() bool { return l.indent > 0 }

@@ -5,8 +5,20 @@ import (
 	"unicode/utf8"
 )
 
-// roleOf returns what a line is by its own form. It looks at the line's ends first: most lines are told apart by a single byte.
+// roleOf returns what a line is by its own form.
 func roleOf(l textLine) role {
+	text := l.text
+	role := frameRole(l)
+	if role == other && text != "" &&
+		(isGlue(text) || text[len(text)-1] == '@' && isAll(text[:len(text)-1], ofCallee)) { // Safari: a function in no file
+		return glue
+	}
+	return role
+}
+
+// frameRole returns what a line is if it has the form of a frame. It looks at the line's ends first: most lines are told apart by a single
+// byte.
+func frameRole(l textLine) role {
 	text := l.text
 	if text == "" {
 		return other
@@ -48,17 +60,13 @@ func roleOf(l textLine) role {
 	return lateRole(l)
 }
 
-// lateRole judges the lines that no single byte at their beginning gives away.
+// lateRole judges the frames that no single byte at their beginning gives away.
 func lateRole(l textLine) role {
-	text := l.text
 	if isOtherFrame(l) {
 		return proof
 	}
-	if l.deep() && isClojureFrame(text) {
+	if l.deep() && isClojureFrame(l.text) {
 		return frame
-	}
-	if isGlue(text) || text[len(text)-1] == '@' && isAll(text[:len(text)-1], ofCallee) { // Safari: a function in no file
-		return glue
 	}
 	return other
 }
@@ -76,13 +84,16 @@ func isAtFrame(text string) role {
 	if rest == "" {
 		return other
 	}
-	if i := strings.LastIndex(rest, "line "); i > 0 && isAll(rest[i+len("line "):], isDigit) &&
-		(rest[i-1] == ':' || strings.HasSuffix(rest[:i], ": ")) { // .NET and PowerShell
+	if number := strings.TrimRight(rest, "0123456789"); len(number) < len(rest) &&
+		(strings.HasSuffix(number, ":line ") || strings.HasSuffix(number, ": line ")) { // .NET and PowerShell
 		return proof
 	}
 	inside, closed := strings.CutSuffix(rest, ")")
 	if !closed {
-		if i := strings.LastIndex(rest, ":0x"); isPlace(rest) || i > 0 && strings.Contains(rest[:i], "://") && isAll(rest[i+1:], isWord) {
+		if isPlace(rest) {
+			return proof
+		}
+		if i := strings.LastIndex(rest, ":0x"); i > 0 && strings.Contains(rest[:i], "://") && isAll(rest[i+1:], isWord) {
 			return proof
 		}
 		if strings.HasSuffix(rest, "[native code]") || strings.HasSuffix(rest, "<anonymous>") {
@@ -117,7 +128,10 @@ func calledRole(rest, callee, place string) role {
 // Java the archive that has the class, such as ~[orders-1.2.jar:1.2].
 func withoutEnd(text string) string {
 	text = strings.TrimSuffix(strings.TrimRight(strings.TrimSuffix(text, " {"), ","), "<---")
-	if i := strings.LastIndex(text, ") "); i > 0 && text[len(text)-1] == ']' && strings.Trim(text[i+2:i+4], "~[") != text[i+2:i+4] {
+	if !strings.HasSuffix(text, "]") {
+		return text
+	}
+	if i := strings.LastIndex(text, ") "); i > 0 && strings.Trim(text[i+2:i+4], "~[") != text[i+2:i+4] {
 		return text[:i+1]
 	}
 	return text
@@ -303,11 +317,8 @@ func isOtherFrame(l textLine) bool {
 	case last == ')' && strings.HasPrefix(text, "in "): // Erlang
 		return strings.Contains(text, ", line ")
 	}
-	if i := strings.Index(text, ":in "); i > 0 && isDigit(text[i-1]) && (l.deep() || strings.HasPrefix(text, "from ")) { // Ruby
-		return strings.IndexByte("`'", text[min(len(text)-1, i+len(":in "))]) >= 0
-	}
-	if i := strings.Index(text, ", called at "); i > 0 { // Haskell
-		return l.deep() && strings.Contains(text[i:], " in ")
+	if (l.deep() || text[0] == 'f') && isLateFrame(l) {
+		return true
 	}
 	if i := strings.Index(text, ": 0x"); i > 0 { // Zig
 		return strings.Contains(text[i:], " in ") && endsInPlace(text[:i])
@@ -315,22 +326,37 @@ func isOtherFrame(l textLine) bool {
 	return false
 }
 
+// isLateFrame judges the frames of Ruby and Haskell that end in anything.
+func isLateFrame(l textLine) bool {
+	text := l.text
+	if i := strings.Index(text, ":in "); i > 0 && isDigit(text[i-1]) && (l.deep() || strings.HasPrefix(text, "from ")) { // Ruby
+		return strings.IndexByte("`'", text[min(len(text)-1, i+len(":in "))]) >= 0
+	}
+	i := strings.Index(text, ", called at ") // Haskell
+	return i > 0 && l.deep() && strings.Contains(text[i:], " in ")
+}
+
 // isNumberEnd judges the lines that end in a digit.
 func isNumberEnd(l textLine) bool {
 	text := l.text
-	switch {
-	case isURLFrame(text): // Firefox and Safari
+	if isURLFrame(text) { // Firefox and Safari
 		return true
-	case strings.Contains(text, " line "):
+	}
+	end := len(text)
+	for end > 0 && isDigit(text[end-1]) {
+		end--
+	}
+	inFile := strings.Contains(text, "in file \"") // OCaml
+	if (inFile || l.deep() || text[0] == 't') && strings.Contains(text, " line ") {
 		if i := strings.Index(text, " called at "); i > 0 { // Perl
 			return l.deep() && strings.Contains(text[i:], " line ")
 		}
-		return strings.HasPrefix(text, "thrown in ") || strings.Contains(text, "in file \"") && strings.Contains(text, ", line ")
-	case strings.Contains(text, "in file \""): // OCaml
+		return strings.HasPrefix(text, "thrown in ") || inFile && strings.Contains(text, ", line ")
+	}
+	if inFile {
 		return strings.HasPrefix(text, "Called from ") || strings.HasPrefix(text, "Raised ") || strings.HasPrefix(text, "Re-raised ")
 	}
-	name := strings.TrimRight(text, "0123456789")
-	return strings.HasSuffix(name, "/") && isBeamFrame(text) // Elixir and Erlang
+	return end > 0 && text[end-1] == '/' && isBeamFrame(text) // Elixir and Erlang
 }
 
 // isURLFrame judges a frame of Firefox or Safari: name@https://host/file.js:1:2
@@ -393,7 +419,7 @@ func showsSource(text string) bool { return text[0] == 'F' || strings.Contains(t
 
 // isMarker reports whether a line marks a part of the line above it.
 func isMarker(text string) bool {
-	return text != "" && strings.Trim(text, "^~ ") == "" && strings.Contains(text, "^")
+	return text != "" && (text[0] == '^' || text[0] == '~') && strings.Trim(text, "^~ ") == "" && strings.Contains(text, "^")
 }
 
 // isHead reports whether a line is a file with a line, alone.
@@ -420,17 +446,18 @@ var glues = []string{
 
 func isGlue(text string) bool {
 	switch text[0] {
-	case 'T', 'E', '-', '[', 'c', 'n', 'C', 'S', 's', 'B', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '^', '~':
+	case 'T', 'E', '-', '[', 'c', 'n', 'C', 'S', 's', 'B':
+		for _, begin := range glues {
+			if strings.HasPrefix(text, begin) {
+				return true
+			}
+		}
+	case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '^', '~':
 	default:
 		return false
 	}
-	for _, begin := range glues {
-		if strings.HasPrefix(text, begin) {
-			return true
-		}
-	}
 	return isMarker(text) || strings.EqualFold(text, "Stack trace:") || strings.EqualFold(text, "Stack:") ||
-		strings.Trim(text, "- 0123456789") == "" && strings.Contains(text, "----")
+		strings.Contains(text, "----") && strings.Trim(text, "- 0123456789") == ""
 }
 
 // isMessage reports whether a line begins with the name of an exception.

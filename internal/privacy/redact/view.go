@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -9,59 +10,104 @@ import (
 // A view is a text with one layer of its spelling undone: percent-encoding (RFC 3986, section 2.1), the escapes of
 // JSON, of programming languages and shells, HTML's character references, and characters that look like ASCII.
 type view struct {
-	text string
-	at   []int32 // where in the original each byte begins; one more for the end
+	text   string
+	undone []undone
+	under  *view // what this is a view of; nil: the original
 }
+
+// undone is a spelling: its bytes in the original, and in the view.
+type undone struct{ from, in span }
 
 // viewOf returns the view of s; ok is false when there is nothing to undo.
 func viewOf(s string) (v view, ok bool) {
-	first := spelledAt(s)
-	if first < 0 {
-		return view{}, false
-	}
-	b := make([]byte, 0, len(s))
-	at := make([]int32, 0, len(s)+1)
+	var b strings.Builder
+	done := 0
 	for i := 0; i < len(s); {
-		text, size := "", 0
-		if i >= first && mayBeSpelled[s[i]] {
-			text, size = unspell(s[i:])
-		}
-		if size == 0 {
-			b, at = append(b, s[i]), append(at, int32(i))
+		if !mayBeSpelled[s[i]] {
 			i++
 			continue
 		}
-		for range len(text) {
-			at = append(at, int32(i))
+		text, size := unspell(s[i:])
+		if size == 0 {
+			i++
+			continue
 		}
-		b = append(b, text...)
+		if done == 0 {
+			b.Grow(len(s))
+		}
+		b.WriteString(s[done:i])
+		at := b.Len()
+		b.WriteString(text)
+		v.undone = append(v.undone, undone{span{i, i + size}, span{at, b.Len()}})
 		i += size
+		done = i
 	}
-	return view{string(b), append(at, int32(len(s)))}, true
+	if len(v.undone) == 0 {
+		return view{}, false
+	}
+	b.WriteString(s[done:])
+	v.text = b.String()
+	return v, true
+}
+
+// changed returns the text of the view, of which only the lines are looked at that differ from the original, with two around them.
+func (v *view) changed() *text {
+	const around = 2
+	t := &text{s: v.text}
+	for _, u := range v.undone {
+		t.addLines(u.in)
+	}
+	t.widen(around)
+	return t
+}
+
+// deeper returns the view of a view.
+func (v *view) deeper() (deeper view, ok bool) {
+	deeper, ok = viewOf(v.text)
+	deeper.under = v
+	return deeper, ok
 }
 
 // original converts a part of the view to the part of the original that it comes from.
-func (v view) original(p span) span { return span{int(v.at[p.start]), int(v.at[p.end])} }
+func (v *view) original(p span) span {
+	p = span{v.place(p.start), v.place(p.end)}
+	if v.under != nil {
+		return v.under.original(p)
+	}
+	return p
+}
+
+// place returns where in the original a byte of the view begins.
+func (v *view) place(at int) int {
+	i, _ := slices.BinarySearchFunc(v.undone, at, func(u undone, at int) int {
+		if u.in.end <= at {
+			return -1
+		}
+		return 1
+	})
+	// Of the spellings, i end before it.
+	switch {
+	case i < len(v.undone) && at >= v.undone[i].in.start:
+		return v.undone[i].from.start
+	case i == 0:
+		return at
+	default:
+		before := v.undone[i-1]
+		return before.from.end + at - before.in.end
+	}
+}
 
 // mayBeSpelled are the bytes with which a spelling begins.
 var mayBeSpelled = func() (set [256]bool) {
 	for c := range set {
-		set[c] = c == '%' || c == '\\' || c == '&' || c >= utf8.RuneSelf
+		set[c] = c == '%' || c == '\\' || c == '&'
 	}
+	for r := range lookalikes {
+		set[string(r)[0]] = true
+	}
+	set[string(rune(wide))[0]], set[string(rune(math))[0]] = true, true
 	return set
 }()
-
-// spelledAt returns the first position at which there is something to undo, or -1.
-func spelledAt(s string) int {
-	for i := range len(s) {
-		if mayBeSpelled[s[i]] {
-			if _, size := unspell(s[i:]); size > 0 {
-				return i
-			}
-		}
-	}
-	return -1
-}
 
 // unspell returns the text that the spelling at the beginning of s means, and its length; 0 if s does not begin with
 // one.
@@ -76,7 +122,7 @@ func unspell(s string) (text string, size int) {
 	case c >= utf8.RuneSelf:
 		r, size := utf8.DecodeRuneInString(s)
 		if folded := fold(r); folded != 0 {
-			return string(folded), size
+			return ascii[folded : folded+1], size
 		}
 	}
 	return "", 0
@@ -183,16 +229,38 @@ var lookalikes = map[rune]byte{
 	'–': '-', '‐': '-', '‑': '-', '∶': ':', 'ꞌ': '\'', 'ⲟ': 'o', 'ⅼ': 'l',
 }
 
-// fold returns the ASCII character that r looks like, or 0: in another width, as a mathematical letter or digit
-// (Unicode block U+1D400), or in another script.
+// similar are the lookalikes of most scripts, which are searched in such texts at every letter.
+var similar = func() (table [0x600]byte) {
+	for r, c := range lookalikes {
+		if int(r) < len(table) {
+			table[r] = c
+		}
+	}
+	return table
+}()
+
+// ascii are the characters of ASCII, each at its place.
+var ascii = func() string {
+	var b strings.Builder
+	for c := range byte(utf8.RuneSelf) {
+		b.WriteByte(c)
+	}
+	return b.String()
+}()
+
+// Characters in another width, mathematical letters and mathematical digits (Unicode block U+1D400).
+const (
+	wide, widest = 0xff01, 0xff5e
+	math, mathAt = 0x1d400, 0x1d6a3
+	digit, last  = 0x1d7ce, 0x1d7ff
+)
+
+// fold returns the ASCII character that r looks like, or 0: in another width, as a mathematical letter or digit, or in another script.
 func fold(r rune) byte {
-	const (
-		wide, widest = 0xff01, 0xff5e
-		math, mathAt = 0x1d400, 0x1d6a3
-		digit, last  = 0x1d7ce, 0x1d7ff
-		letters      = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	)
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	switch {
+	case int(r) < len(similar):
+		return similar[r]
 	case r >= wide && r <= widest:
 		return byte(r - wide + '!')
 	case r >= math && r <= mathAt:

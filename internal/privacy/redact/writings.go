@@ -43,6 +43,9 @@ var writings = []writing{
 		`\\?["']?([A-Za-z0-9_\-]{20,1000})`), nil},
 }
 
+// otherWords begin what a line holds in those writings that do not name a secret, unless it is an option in quotes.
+var otherWords = []string{"identified", "kty", "login", "auth", "pragma", "sqlplus"}
+
 func namesSecret(name, value string) bool {
 	return secret.Name(name) && !isMark(value) && !saysNothing(value) && !isPlaceholder(value)
 }
@@ -74,16 +77,44 @@ func writtenAs(s string, list []writing) []span {
 	return found
 }
 
-// parts returns where the pattern is tried: where it can be, or in a long text the lines that hold one of its texts, and those around
-// them.
-func (of *writing) parts(s string) []span {
-	switch {
-	case of.may != nil:
-		return of.lines(s)
-	case len(s) < long:
-		return []span{{0, len(s)}}
+// isWritten reports whether a line that mentions a secret may have one that is so written.
+func isWritten(line string) bool {
+	for _, list := range [...][]writing{writings, nearWritings} {
+		for i := range list {
+			if of := &list[i]; holdsOne(line, of.holds) && (of.may == nil || len(of.lines(line)) > 0) {
+				return true
+			}
+		}
 	}
-	return partsOfText(s, func(line string) (is, following bool) { return holdsOne(line, of.holds), false })
+	return false
+}
+
+// around reports whether one of the texts that the writing holds stands at a word, or begins with a sign before it or within it.
+func (of *writing) around(s string, at int) bool {
+	for _, text := range of.holds {
+		for i := max(0, at-1); i < min(len(s), at+2); i++ {
+			if strings.HasPrefix(s[i:], text) && (of.may == nil || of.may(s[:i], s[i+len(text):])) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// parts returns where the pattern is tried: where it can be, or in the lines that hold one of its texts, and those around them.
+func (of *writing) parts(s string) []span {
+	if of.may != nil {
+		return of.lines(s)
+	}
+	t := &text{s: s}
+	for start := 0; start < len(s); {
+		next := min(endOfLine(s, start)+1, len(s))
+		if holdsOne(s[start:next], of.holds) {
+			t.add(passage{span{start, next}, aWriting})
+		}
+		start = next
+	}
+	return t.parts(aWriting, near)
 }
 
 // lines returns the lines where it can be, each with the next two.

@@ -1,0 +1,266 @@
+package redact
+
+import (
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/privacy/secret"
+)
+
+// A detail goes over the bytes of a text once, line by line. Most of them tell nothing. At the others it asks what a finder would: whether
+// something of its sort is there.
+type detail struct {
+	m      *Masker
+	s      string
+	begin  *begun
+	places bool // addresses and paths count
+
+	start, end int  // of the line
+	mentions   bool // the line has the name of a secret
+	holds      holds
+	reach      int // where what was found ends
+	colon      int // the last colon
+	near       int // how many colons before it are near each other
+
+	// Where each sort is looked for next, as its finder would go on.
+	form, named, url, jdbc, pairs, libpq, command, resolved, inner, ipv6, unix, windows, encoded int
+	stop                                                                                         int // where the word of a URL ends
+
+	announced [len(announcers)]int
+}
+
+func (m *Masker) detail(s string) detail {
+	return detail{m: m, s: s, begin: begins(), places: m.mode == All || m.addresses}
+}
+
+// line returns what the line from start to end may hold, and where that ends.
+func (l *detail) line(start, end int) (holds holds, reach int) {
+	l.start, l.end, l.holds, l.reach, l.colon = start, end, 0, end, -1
+	s, begin := l.s, l.begin
+	l.mentions = secret.Mentions(s[start:end])
+	run := start // where the word of base64 begins
+	for i := start; i < end; {
+		c := s[i]
+		if ofWords[c] {
+			at := i
+			for i++; i < end && ofWords[s[i]]; i++ { //nolint:revive // to the end of the word
+			}
+			if sorts := begin.sorts[hashOf(s, at)]; sorts != 0 {
+				l.word(at, sorts)
+			} else if begin.single[c] {
+				l.formed(at)
+			}
+			if i < end && s[i] == '.' && isDigit(c) {
+				l.number(at)
+			}
+			continue
+		}
+		if c != '+' && c != '/' && c != '-' {
+			if i-run >= minRun {
+				l.long(run, i)
+			}
+			run = i + 1
+		}
+		if (c == ':' || c == '=') && l.mentions {
+			l.value(i)
+		}
+		if sign := begin.signs[c]; sign == always || sign == inForm && i+1 < end && begin.after[c][s[i+1]] {
+			l.sign(i)
+		}
+		i++
+	}
+	if end-run >= minRun {
+		l.long(run, end)
+	}
+	l.whole()
+	return l.holds, l.reach
+}
+
+// hashOf returns a hash of the first three bytes of a word, in any case.
+func hashOf(s string, at int) int {
+	if at+2 < len(s) {
+		return int(s[at]&0x1f)<<10 | int(s[at+1]&0x1f)<<5 | int(s[at+2]&0x1f)
+	}
+	return headOf2((s[at:]+"  "))<<5 | int((s[at:] + "  ")[2]&0x1f)
+}
+
+// found notes that the line holds something, up to an end.
+func (l *detail) found(holds holds, end int) {
+	l.holds |= holds
+	l.reach = max(l.reach, end)
+}
+
+// number looks for an IP address.
+func (l *detail) number(at int) {
+	if !l.places {
+		return
+	}
+	if stop, ok := numericAt(l.s, at); ok {
+		l.found(anAddress, stop)
+	}
+}
+
+// word looks at a word that may begin something of these sorts.
+func (l *detail) word(at int, sorts uint8) {
+	s := l.s
+	if sorts&ofForm != 0 {
+		l.formed(at)
+	}
+	if sorts&ofAnnouncement != 0 {
+		l.announcement(at)
+	}
+	if sorts&ofCommand != 0 {
+		if word := programWords.at(s, at); word != "" && at >= l.command {
+			l.command = l.commanded(at+len(word), word)
+		}
+	}
+	if sorts&(ofPairs|ofLibpq) != 0 {
+		l.connection(at)
+	}
+	if sorts&ofResolved != 0 && l.places {
+		l.resolution(at)
+	}
+	if sorts&ofOther != 0 {
+		l.writing(at)
+	}
+}
+
+// writing looks for a secret that is written in a way that names none, or for a statement of SQL.
+func (l *detail) writing(at int) {
+	if insertWords.at(l.s, at) != "" {
+		l.found(anInsert, min(len(l.s), at+longestInsert))
+	}
+	for _, list := range [...][]writing{writings, otherWritings} {
+		for i := range list {
+			if l.holds&aWriting == 0 && list[i].around(l.s, at) {
+				l.holds |= aWriting
+			}
+		}
+	}
+}
+
+// resolution looks for a name that was looked up.
+func (l *detail) resolution(at int) {
+	word := resolvedWords.at(l.s, at)
+	if word == "" || at < l.resolved {
+		return
+	}
+	name, next, ok := resolvedAt(l.s, at, word)
+	if l.resolved = next; ok {
+		l.found(anAddress, name.end)
+	}
+}
+
+// value looks for a value that is named like a secret.
+func (l *detail) value(sign int) {
+	if sign < l.named {
+		return
+	}
+	if value, ok := valueOf(l.s, sign, secret.Of, isNamed); ok {
+		l.named = value.end
+		l.found(aName, value.end)
+	}
+}
+
+// formed looks for a credential with a form.
+func (l *detail) formed(at int) {
+	if at < l.form {
+		return
+	}
+	if end, ok := formAt(l.s, at); ok {
+		l.found(aToken, end)
+		l.form = end
+	}
+}
+
+// announcement looks for a secret that a word announces.
+func (l *detail) announcement(at int) {
+	for i, a := range announcers {
+		if at < l.announced[i] {
+			continue
+		}
+		if word := a.words.at(l.s, at); word != "" {
+			value, next := a.value(l.s, at)
+			l.announced[i] = max(next, at+len(word))
+			if value.end > value.start {
+				l.found(aToken, value.end)
+			}
+		}
+	}
+}
+
+// commanded looks for a secret in options, and returns where the command ends.
+func (l *detail) commanded(at int, program string) (end int) {
+	values, end := optionsOf(l.s, at, program)
+	if len(values) > 0 {
+		l.found(aCommand, end)
+	}
+	return end
+}
+
+// connection looks for a connection string.
+func (l *detail) connection(at int) {
+	if word := pairWords.at(l.s, at); word != "" && at >= l.pairs {
+		pairs, next, ok := pairsAt(l.s, at, word)
+		if l.pairs = next; ok {
+			l.found(aConnection, pairs.end)
+		}
+	}
+	if word := libpqWords.at(l.s, at); word != "" && at >= l.libpq {
+		pairs, next, ok := libpqAt(l.s, at, word)
+		if l.libpq = next; ok {
+			l.found(aConnection, pairs.end)
+		}
+	}
+}
+
+// whole looks at the line as a whole.
+func (l *detail) whole() {
+	line := l.s[l.start:l.end]
+	if l.mentions {
+		if mayBeMarked(line) {
+			l.holds |= aMark
+		}
+		if len(options(line)) > 0 {
+			l.holds |= aCommand
+		}
+		if isWritten(line) {
+			l.holds |= aWriting
+		}
+		if mayBeHead(line, l.s[min(l.end+1, len(l.s)):]) {
+			l.holds |= aHead
+		}
+	}
+	if strings.Contains(line, "7z ") && len(commanded(line)) > 0 {
+		l.holds |= aCommand
+	}
+	if l.m.personal && len(people(line)) > 0 {
+		l.holds |= aPerson
+	}
+}
+
+// minRun is the length of the shortest word that may be one of base64 with its padding.
+const minRun = minEncoded - 2
+
+// long looks at a long word of base64.
+func (l *detail) long(start, end int) {
+	s := l.s
+	if stop := padded(s, end); start >= l.encoded && stop-start >= minEncoded && mayEncode(s[start:stop]) {
+		l.encoded = l.m.wrapped(s, start, stop)
+		l.found(anEncoding, l.encoded)
+	}
+	for _, text := range l.begin.inside {
+		if end-start >= l.begin.least && strings.Contains(s[start:end], text) {
+			l.holds |= aToken
+		}
+	}
+	if end-start < hexKey {
+		return
+	}
+	word := s[start:min(end+1, len(s))]
+	if len(bareKeys(word)) > 0 || len(hexKeys(word)) > 0 {
+		l.holds |= aToken
+	}
+	if end-start > (l.end-l.start)/2 { // a line of a key
+		l.holds |= aToken
+	}
+}

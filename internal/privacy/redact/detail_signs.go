@@ -1,0 +1,170 @@
+package redact
+
+import "strings"
+
+// sign looks at a sign.
+func (l *detail) sign(i int) {
+	s := l.s
+	var before, next byte
+	if i > 0 {
+		before = s[i-1]
+	}
+	if i+1 < len(s) {
+		next = s[i+1]
+	}
+	switch s[i] {
+	case '-':
+		l.dash(i, before)
+	case ':':
+		l.atColon(i, before, next)
+	case '@':
+		if login, ok := driverLogin(s, i); ok {
+			l.found(aConnection, login.end)
+		}
+		if login, ok := oracleLogin(s, i); ok {
+			l.found(aConnection, login.end)
+		}
+	case '\\':
+		l.backslash(i, next)
+	default:
+		if l.places {
+			l.place(i, next)
+		}
+	}
+	if follow := l.begin.after[s[i]]; follow != nil && follow[next] {
+		l.formed(i)
+		l.hold(i)
+	}
+	if mayBeSpelled[s[i]] {
+		if _, size := unspell(s[i:]); size > 0 {
+			l.holds |= aSpelling
+		}
+	}
+}
+
+// place looks for a name in a network, and for a path.
+func (l *detail) place(i int, next byte) {
+	s := l.s
+	switch s[i] {
+	case '.':
+		if !innerDomains.begins[next] {
+			return
+		}
+		if name, ok := innerAt(s, i, l.inner); ok {
+			l.inner = name.end
+			l.found(anAddress, name.end)
+		}
+	case '/':
+		if i < l.unix {
+			return
+		}
+		file, end, ok := unixAt(s, i)
+		if l.unix = end; ok {
+			l.found(aPath, file.end)
+		}
+	case '~':
+		if file, ok := homeAt(s, i); ok {
+			l.found(aPath, file.end)
+		}
+	}
+}
+
+// hold looks for the texts with a sign that forms contain.
+func (l *detail) hold(i int) {
+	for _, h := range l.begin.held[l.s[i]] {
+		if i >= h.at && strings.HasPrefix(l.s[i-h.at:], h.text) {
+			l.holds |= aToken
+		}
+	}
+}
+
+// dash looks at a dash of an option for a user and a password, or of an argument in a list.
+func (l *detail) dash(i int, before byte) {
+	if i == 0 || isSpace(before) || isQuote(before) {
+		if value, ok := loginAt(l.s, i); ok {
+			l.found(aCommand, value.end)
+		}
+	}
+	if i > 0 && isQuote(before) {
+		l.writing(i - 1)
+	}
+}
+
+// backslash looks at a backslash, behind which a path or a word may begin.
+func (l *detail) backslash(i int, next byte) {
+	s := l.s
+	switch next {
+	case '\\':
+		l.drive(i)
+	case 'n', 'r', 't':
+		if i+2 < len(s) && ofWords[s[i+2]] {
+			l.formed(i + 2)
+		}
+	}
+}
+
+// atColon looks at a colon: of an address, a URL, a path with a drive, or a file with passwords.
+func (l *detail) atColon(i int, before, next byte) {
+	s := l.s
+	if l.colon >= 0 && i-l.colon <= longestGroup {
+		l.near++
+	} else {
+		l.near = 0
+	}
+	l.colon = i
+	if before == 'c' && i >= l.jdbc && strings.HasSuffix(s[:i], "jdbc") {
+		url, ok := jdbcAt(s, i-len("jdbc"))
+		if l.jdbc = url.end; ok {
+			l.found(aConnection, url.end)
+		}
+	}
+	switch {
+	case next == '/' && strings.HasPrefix(s[i:], "://"):
+		l.address(i)
+		fallthrough
+	case next == '/' || next == '\\':
+		l.drive(i)
+	case isDigit(next) || next == '*':
+		if login, ok := passFile(s, i); ok {
+			l.found(aConnection, login.end)
+		}
+		if host, ok := portAt(s, i); ok && l.places {
+			l.found(anAddress, host.end)
+		}
+	}
+	if l.places && i >= l.ipv6 && (next == ':' || l.near >= colonsOfIPv6-1) {
+		address, end, ok := ipv6At(s, i, l.ipv6)
+		if l.ipv6 = end; ok {
+			l.ipv6 = max(end, address.end)
+			l.found(anAddress, address.end)
+		}
+	}
+}
+
+// address looks for a connection string that is a URL.
+func (l *detail) address(i int) {
+	if i < l.url {
+		return
+	}
+	if begin := i + len("://"); l.stop < begin {
+		l.stop = begin + indexOfSet(l.s[begin:], &endsURL)
+	}
+	if url, ok := urlAt(l.s, i, max(l.start, l.url), l.stop); ok {
+		l.url = url.end
+		l.found(aConnection, url.end)
+	}
+}
+
+// drive looks for a path of Windows.
+func (l *detail) drive(i int) {
+	if !l.places || i < l.windows {
+		return
+	}
+	file, next, ok := windowsAt(l.s, i)
+	if l.windows = next; ok {
+		l.found(aPath, file.end)
+	}
+}
+
+// An IPv6 address without "::" has so many colons, each at most so far from the next one.
+const colonsOfIPv6, longestGroup = 6, 5

@@ -1,0 +1,303 @@
+package redact
+
+import (
+	"slices"
+	"strings"
+)
+
+// holds says what a line may hold: a bit for each sort of thing that finders look for.
+type holds uint16
+
+const (
+	unread      holds = 1 << iota // it has not been looked at
+	aKey                          // a private key, or lines of one
+	aFrame                        // of a stack trace
+	aConnection                   // a connection string
+	aName                         // a value with the name of a secret
+	aMark                         // such a value in markup, or in a list
+	aHead                         // the head of a table with secrets
+	aCommand                      // a command with a secret
+	aWriting                      // a secret that is written in another way
+	anInsert                      // a statement of SQL
+	aPerson                       // data about people
+	aToken                        // a credential that is not named
+	anAddress                     // of a machine
+	aPath                         // of a file
+	aSpelling                     // of characters
+	anEncoding                    // of a text
+)
+
+// A passage are lines in turn that may hold the same.
+type passage struct {
+	span
+
+	holds holds
+}
+
+// A text knows of each of its lines what it may hold. Most hold nothing.
+type text struct {
+	s        string
+	passages []passage
+	all      holds // of all passages
+}
+
+func textOf(s string) *text {
+	t := &text{s: s}
+	t.add(passage{span{0, len(s)}, unread})
+	return t
+}
+
+// onlyNearMarks leaves out the lines that are not near a mark. In a text that has been masked, only a mark can have revealed anything.
+func (t *text) onlyNearMarks() {
+	t.passages = nil
+	for start := 0; start < len(t.s); {
+		next := min(endOfLine(t.s, start)+1, len(t.s))
+		if hasMark(t.s[start:next]) {
+			t.add(passage{span{start, next}, unread})
+		}
+		start = next
+	}
+	t.widen(2*near + 1)
+}
+
+// widen adds so many lines around those that have not been looked at.
+func (t *text) widen(around int) {
+	parts := t.parts(unread, around)
+	t.passages = nil
+	for _, p := range parts {
+		t.add(passage{p, unread})
+	}
+}
+
+// addLines adds the lines of a part, which have not been looked at.
+func (t *text) addLines(part span) {
+	last := len(t.passages) - 1
+	if last >= 0 && part.end < t.passages[last].end {
+		return
+	}
+	start := strings.LastIndexByte(t.s[:part.start], '\n') + 1
+	if last >= 0 {
+		start = max(start, t.passages[last].start)
+	}
+	t.add(passage{span{start, min(endOfLine(t.s, part.end)+1, len(t.s))}, unread})
+}
+
+// hasMark reports whether a line has a mark that may have revealed something. One of an address or a path does not if it stands alone.
+func hasMark(line string) bool {
+	for at := 0; ; at++ {
+		i := strings.IndexByte(line[at:], '[')
+		if i < 0 {
+			return false
+		}
+		at += i
+		switch rest := line[at:]; {
+		case strings.HasPrefix(rest, markAddress) && isApart(line, at, at+len(markAddress)),
+			strings.HasPrefix(rest, markPath) && isApart(line, at, at+len(markPath)):
+		case isMark(rest):
+			return true
+		}
+	}
+}
+
+// apart are what may stand beside a mark that stands alone.
+var apart = setOf(" \t\r\n,;\"'()")
+
+func isApart(line string, start, end int) bool {
+	return (start == 0 || apart[line[start-1]]) && (end == len(line) || apart[line[end]])
+}
+
+// look asks of each line that has not been looked at what it may hold, and where that ends.
+func (t *text) look(at func(start, end int) (holds holds, reach int)) {
+	before := t.passages
+	t.passages, t.all = nil, 0
+	for _, p := range before {
+		for start := p.start; p.holds&unread != 0 && start < p.end; {
+			end := endOfLine(t.s, start)
+			next := min(end+1, len(t.s))
+			if holds, reach := at(start, end); holds != 0 {
+				if reach > next { // it goes on below
+					reach = min(endOfLine(t.s, reach)+1, len(t.s))
+				}
+				t.add(passage{span{start, max(next, reach)}, holds})
+			}
+			start = next
+		}
+	}
+}
+
+// add adds a passage after the others, or to the last one.
+func (t *text) add(p passage) {
+	t.all |= p.holds
+	if last := len(t.passages) - 1; last >= 0 {
+		if before := &t.passages[last]; p.start < before.end || p.start == before.end && p.holds == before.holds {
+			before.end = max(before.end, p.end)
+			before.holds |= p.holds
+			return
+		}
+	}
+	t.passages = append(t.passages, p)
+}
+
+// parts returns the lines that may hold something of that sort, with so many around them.
+func (t *text) parts(of holds, around int) []span {
+	return t.partsUpTo(of, around, func(s string, end int) int { return after(s, end, around) })
+}
+
+// blocks returns these lines with all that follow and are indented, and those around.
+func (t *text) blocks(of holds, around int) []span {
+	return t.partsUpTo(of, around, func(s string, end int) int {
+		for end < len(s) && isBlank(s[end]) {
+			end = min(endOfLine(s, end)+1, len(s))
+		}
+		return after(s, end, around)
+	})
+}
+
+// paragraphs returns these lines with all that follow up to an empty line, and those around.
+func (t *text) paragraphs(of holds, around int) []span {
+	return t.partsUpTo(of, around, func(s string, end int) int {
+		for end < len(s) {
+			stop := endOfLine(s, end)
+			if strings.TrimSpace(s[end:stop]) == "" {
+				break
+			}
+			end = min(stop+1, len(s))
+		}
+		return after(s, end, around)
+	})
+}
+
+func (t *text) partsUpTo(of holds, around int, last func(s string, end int) int) []span {
+	if t.all&of == 0 {
+		return nil
+	}
+	var found []span
+	end := 0 // of the last passage
+	finish := func() {
+		if len(found) > 0 {
+			found[len(found)-1].end = last(t.s, end)
+		}
+	}
+	for _, p := range t.passages {
+		if p.holds&of == 0 {
+			continue
+		}
+		if len(found) == 0 || p.start > end {
+			finish()
+			start := before(t.s, p.start, around)
+			if len(found) == 0 || start > found[len(found)-1].end {
+				found = append(found, span{start, p.end})
+			}
+		}
+		end = p.end
+	}
+	finish()
+	return found
+}
+
+// before returns where the line begins that is n lines before the one that begins at start, and after where the one ends.
+func before(s string, start, n int) int {
+	for ; n > 0 && start > 0; n-- {
+		start = strings.LastIndexByte(s[:start-1], '\n') + 1
+	}
+	return start
+}
+
+func after(s string, end, n int) int {
+	for ; n > 0 && end < len(s); n-- {
+		end = min(endOfLine(s, end)+1, len(s))
+	}
+	return end
+}
+
+// A masked part of a text is replaced by a mark.
+type masked struct {
+	span
+
+	mark string
+}
+
+// mask replaces parts of the text by a mark.
+func (t *text) mask(mark string, parts []span) {
+	if len(parts) == 0 {
+		return
+	}
+	found := make([]masked, len(parts))
+	for i, p := range parts {
+		found[i] = masked{p, mark}
+	}
+	t.replace(found)
+}
+
+// replace replaces parts of the text by their marks. Parts that overlap become one.
+func (t *text) replace(parts []masked) {
+	parts = disjoint(parts)
+	if len(parts) == 0 {
+		return
+	}
+	passages, places := t.passages, placer{parts: parts}
+	t.passages = nil
+	for _, p := range passages {
+		t.add(passage{span{places.of(p.start, false), places.of(p.end, true)}, p.holds})
+	}
+	var b strings.Builder
+	b.Grow(len(t.s))
+	done := 0
+	for _, p := range parts {
+		b.WriteString(t.s[done:p.start])
+		b.WriteString(p.mark)
+		done = p.end
+	}
+	b.WriteString(t.s[done:])
+	t.s = b.String()
+}
+
+// disjoint returns the parts in order, without those that are empty. Of parts that overlap, the mark of the first counts.
+func disjoint(parts []masked) []masked {
+	inOrder := func(x, y masked) int { return x.start - y.start }
+	if !slices.IsSortedFunc(parts, inOrder) {
+		slices.SortStableFunc(parts, inOrder)
+	}
+	found := parts[:0]
+	for _, p := range parts {
+		last := len(found) - 1
+		switch {
+		case p.end <= p.start:
+		case last >= 0 && p.start < found[last].end:
+			found[last].end = max(found[last].end, p.end)
+		default:
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// A placer tells where places are once parts have been replaced. It is asked for one after the other.
+type placer struct {
+	parts []masked
+	shift int
+}
+
+// of returns the place of a beginning, or of an end. Those within a part move to its mark's.
+func (p *placer) of(at int, end bool) int {
+	for len(p.parts) > 0 && p.parts[0].end <= at {
+		p.shift += len(p.parts[0].mark) - (p.parts[0].end - p.parts[0].start)
+		p.parts = p.parts[1:]
+	}
+	switch {
+	case len(p.parts) == 0 || at <= p.parts[0].start:
+		return at + p.shift
+	case end:
+		return p.parts[0].start + p.shift + len(p.parts[0].mark)
+	default:
+		return p.parts[0].start + p.shift
+	}
+}
+
+// endOfLine returns where the line ends that has a position, without the line feed.
+func endOfLine(s string, at int) int {
+	if i := strings.IndexByte(s[at:], '\n'); i >= 0 {
+		return at + i
+	}
+	return len(s)
+}
