@@ -11,15 +11,16 @@ import (
 // contractGen writes a contract as source code.
 type contractGen struct {
 	Contract string `arg:"" help:"Name of a built-in contract, or a contract file."`
-	Lang     string `required:"" enum:"ts,python" placeholder:"LANGUAGE" help:"Language: ts (TypeScript) or python."`
+	Lang     string `required:"" enum:"ts,python,json" placeholder:"LANGUAGE" help:"ts (TypeScript), python, or json: for clients in both."`
 	For      string `default:"client" enum:"client,server,both" help:"Who uses it: client (reads and recovers), server (writes), or both."`
 }
 
 // Help shows an example.
 func (*contractGen) Help() string {
-	return `For authors of clients and servers in other languages: one file without dependencies. For a client it has the types of ` +
-		`the record, the table of codes, a parser, and recovery from failures; for a server, constructors, a writer, and the ` +
-		`types of the wire form. Python is for clients only. The top of the file says how to use it, and what it leaves out.
+	return `For authors of clients and servers in other languages. In TypeScript it is one file without dependencies: for a ` +
+		`client it has the types of the record, the table of codes, a parser, and recovery from failures; for a server, ` +
+		`constructors, a writer, and the types of the wire form. In Python it is for the package recourse-client: the contract, ` +
+		`and an exception for each code. As JSON it is the contract alone, for Contract("shop.json") of that package.
 
 Example:
 
@@ -33,13 +34,16 @@ func (c *contractGen) Run(env *term.Environment) error {
 		return err
 	}
 	audience := contractgen.Audience(c.For)
-	if c.Lang == "python" {
-		if audience != contractgen.ForClients {
-			return term.Usage(term.Hint(fmt.Errorf("--for %s: Python is for clients only", c.For), "leave --for out"))
-		}
-		term.Printf(env.Stdout, "%s", contractgen.Python(found))
-		return nil
+	if c.Lang != "ts" && audience != contractgen.ForClients {
+		return term.Usage(term.Hint(fmt.Errorf("--for %s is for TypeScript", c.For), "leave --for out"))
 	}
-	term.Printf(env.Stdout, "%s", contractgen.TypeScript(found, audience))
+	switch c.Lang {
+	case "python":
+		term.Printf(env.Stdout, "%s", contractgen.Python(found))
+	case "json":
+		term.Printf(env.Stdout, "%s", contractgen.JSON(found))
+	default:
+		term.Printf(env.Stdout, "%s", contractgen.TypeScript(found, audience))
+	}
 	return nil
 }

@@ -132,8 +132,8 @@ func serveLimiting(t *testing.T, s *studies.System) string {
 // A session over stdio, with only Python's standard library, does the same.
 func TestPythonRecovers(t *testing.T) {
 	t.Parallel()
-	module := filepath.Join(t.TempDir(), "studies.py")
-	if err := os.WriteFile(module, contractgen.Python(rules(t)), 0o600); err != nil {
+	table := filepath.Join(t.TempDir(), "studies.json")
+	if err := os.WriteFile(table, contractgen.JSON(rules(t)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	self, err := os.Executable()
@@ -141,8 +141,8 @@ func TestPythonRecovers(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := scriptedCalls()
-	cmd := sdk.Python(t, "recover.py", module, marshal(t, calls), self)
-	cmd.Env = append(os.Environ(), systemtest.AsProgram+"=1")
+	cmd := sdk.Python(t, "recover.py", table, marshal(t, calls), self)
+	cmd.Env = append(cmd.Environ(), systemtest.AsProgram+"=1")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -53,18 +53,17 @@ const askTheFarmer = (): void => undefined;
 func TestDocsPython(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	put(t, dir, "fieldmcp.py", string(contractgen.Python(contract.MustBuiltin("fieldmcp"))))
-	page := block(t, "docs/recovery.md", "from fieldmcp import")
+	page := block(t, "docs/recovery.md", "from recourse_client import")
 	imports, code, _ := strings.Cut(page, "\n")
 	put(t, dir, "page.py", imports+`
 import asyncio, json
 class Session:
     async def call_tool(self, name, arguments):
         return json.loads(r'''`+failed+`''')
-session, field_id, ask_the_farmer = Session(), "12", lambda failure: None
-async def main():
+field_id, ask_the_farmer = "12", lambda failure: None
+async def main(session):
 `+regexp.MustCompile(`(?m)^`).ReplaceAllString(code, "    ")+`
-asyncio.run(main())
+asyncio.run(main(Session()))
 `)
 	out, err := sdk.Python(t, "run.py", filepath.Join(dir, "page.py")).CombinedOutput()
 	if err != nil || strings.TrimSpace(string(out)) != told {

@@ -1,13 +1,9 @@
 package contractgen_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/docs/contractgen"
 	"github.com/recoursehq/recourse/internal/test/testkit/sdk"
 )
 
@@ -31,11 +27,7 @@ func TestPythonKeepsFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			module := filepath.Join(t.TempDir(), "contract.py")
-			if err := os.WriteFile(module, contractgen.Python(contract.MustBuiltin(tt.contract)), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			out, err := sdk.Python(t, "keep.py", module, tt.answers).CombinedOutput()
+			out, err := sdk.Python(t, "keep.py", tt.contract, tt.answers).CombinedOutput()
 			if got := strings.TrimSpace(string(out)); err != nil || got != tt.want {
 				t.Errorf("got %s, %v; want %s", got, err, tt.want)
 			}

@@ -1,7 +1,6 @@
 package contractgen
 
 import (
-	"embed"
 	"fmt"
 	"regexp"
 	"strings"
@@ -12,88 +11,83 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
-//go:embed python/*.py
-var pythonFiles embed.FS
-
-var pythonCore = core{
-	files: pythonFiles, dir: "python", ext: ".py", comment: "#", gap: 2,
-	declares:  regexp.MustCompile(`^(?:(?:async )?def |class )(\w+)|^(\w+)(?:: [^=]+)? \|?= |^import (\w+)|^from \S+ import (.+)`),
-	leads:     regexp.MustCompile(`^[#@]`),
-	ignores:   regexp.MustCompile(`(?m)#.*$|"""(?s:.*?)"""`),
-	titles:    regexp.MustCompile(`(?m)^# ---- .*\n\n?`),
-	documents: regexp.MustCompile(`(?m)^ +"""(?s:.*?)"""\n\n?|^# .*\n`),
-	exports: func(line string) bool {
-		return !strings.HasPrefix(line, "_") && !strings.Contains(line, " _") && !strings.Contains(line, "import ") ||
-			strings.HasPrefix(line, "from __future__")
-	},
-}
-
-// pythonOrder is the order of the files in a module.
-var pythonOrder = []string{"record", "shapes", "forms", "complete", "read", "decide", "server", "options", "fetch", "recover", "answers"}
-
-// Python returns a module in Python 3.11 for clients: it reads the contract's failures, and does what package recovery
-// does about them. It only needs the standard library.
+// Python returns a module in Python with a contract, for the package recourse-client, and an exception for each of its
+// codes: for authors of servers to raise, and for callers to catch.
 func Python(of *contract.Contract) []byte {
 	c := module{of, contractform.Of(of)}
-	var b strings.Builder
 	title := ""
 	if c.Title != "" {
 		title = " (" + docstring(c.Title) + ")"
 	}
-	b.WriteString(pythonImports)
-	table := func(doc, declaration string, value json.Value) {
-		fmt.Fprintf(&b, "\n# %s\n%s = %s\n", doc, declaration, pythonSpelling.value(value, 0))
+	var b strings.Builder
+	tables := tablesOf(of)
+	var codes []string
+	var classes strings.Builder
+	example := ""
+	for _, en := range c.form.Codes {
+		if en.Open {
+			continue
+		}
+		codes = append(codes, string(quoted(en.Code)))
+		name := pythonClass(en.Code)
+		if strings.HasPrefix(name, "Code") && en.Name != "" {
+			name = pythonClass(en.Name)
+		}
+		if example == "" || en.Kind == recourse.KindNotFound {
+			example = name
+		}
+		base, kind := "recourse_client."+pythonClass(string(en.Kind)), ""
+		if en.Kind.Class() == recourse.ClassProtocol || en.Kind == recourse.KindUnknown {
+			base, kind = "recourse_client.Failure", fmt.Sprintf("    kind = %q\n", en.Kind)
+		}
+		fmt.Fprintf(&classes, "\n\nclass %s(%s):\n", name, base)
+		if en.When != "" {
+			fmt.Fprintf(&classes, "    \"\"\"%s\"\"\"\n", docstring(en.When))
+		}
+		fmt.Fprintf(&classes, "%s    code, contract = %s, CONTRACT\n", kind, quoted(en.Code))
 	}
-	fmt.Fprintf(&b, "META_KEY = %q  # the member of a result's _meta in which the record travels\n", recourse.MetaKey)
-	fmt.Fprintf(&b, "MAX_WAIT_MS = %d  # the longest wait that is believed\n", recourse.MaxWait.Milliseconds())
-	tables := c.tablesFor(ForClients)
-	table("The kinds of failures: what happened, whatever the contract, and the class of each.", "KINDS: dict[str, str]", kindsTable())
-	table("What usually has to come before a call is made again: for classes, and for kinds that differ.",
-		"ADVICE: dict[str, str]", adviceTable())
-	table("The codes, in the order in which they are looked at: the first that selects a failure is taken.",
-		"CODES: list[dict[str, Any]]", tables.codes)
-	table("The rest of the contract.", "CONTRACT: dict[str, Any]", tables.contract)
-	table("The kinds that HTTP statuses and codes of JSON-RPC errors stand for. Other statuses: client_error and server_error.",
-		"WIRE_KINDS: dict[str, str]", wireKindsTable())
-	b.WriteString("\n" + pythonCore.text(pythonOrder, sectionsOf(ForClients, tables)))
-	return []byte(fmt.Sprintf(pythonHead, c.Name, title) + pythonCore.used(b.String()))
+	fmt.Fprintf(&b, pythonHead, c.Name, title, example)
+	fmt.Fprintf(&b, "CONTRACT = recourse_client.Contract(%s)\n", pythonSpelling.value(tables.AppendTo(nil), 0))
+	fmt.Fprintf(&b, "Code = Literal[\n%s]\n", pythonSpelling.fill(codes, "    "))
+	return []byte(b.String() + classes.String())
 }
 
-const pythonHead = `"""The contract %[1]s%[2]s of the failures of an MCP server, for clients: Python 3.11.
+const pythonHead = `"""The contract %[1]s%[2]s of the failures of an MCP server, for recourse-client.
 
-    result = await recover(session, "the_tool", {"id": 12})   # does what the contract says when a call fails
-    parse_result(result)   # a Failure, a Question, or None for a success
-    parse_error(error), parse_http(status, headers, body)
-    decide(failure, "reads", 1, 60_000)   # whether to make a call again, after which wait, and why
-
-session is a ClientSession of the official SDK, a Client of FastMCP, or anything with async call_tool(name, arguments).
-Over HTTP, give its client a transport that keeps what the SDKs drop from a failed answer, such as Retry-After:
-httpx.AsyncClient(transport=KeepFailures(httpx.AsyncHTTPTransport())).
-
-What it leaves out: what the contract says nothing of, and writing failures. Texts in which SDKs tell of arguments and
-tools, and error objects of other makers, are read as plain sentences.
+    session = recourse_client.recover(session, CONTRACT)   # its call_tool does what the contract says
+    except %[3]s as failure:   # a failure that a call has ended with: failure.kind, failure.hints, failure.record
+    raise %[3]s(...)   # in a tool of a server
 """
 # Code generated by "recourse contract gen %[1]s --lang python". DO NOT EDIT.
-`
+from typing import Literal
 
-const pythonImports = `from __future__ import annotations
-
-import asyncio
-import inspect
-import json
-import logging
-import math
-import re
-import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import datetime
-from datetime import timezone
-from functools import lru_cache
-from random import random as _random
-from typing import Any
+import recourse_client
 
 `
+
+// notInNames separates the words of codes.
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9]+`)
+
+// pythonClass returns the name of a code's exception: FieldNotFound for FIELD_NOT_FOUND, Code4002 for 4002.
+func pythonClass(code string) string {
+	var name strings.Builder
+	for _, word := range notInNames.Split(code, -1) {
+		if word == "" {
+			continue
+		}
+		if word == strings.ToUpper(word) {
+			word = strings.ToLower(word)
+		}
+		name.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	if code[0] == '-' || code[0] >= '0' && code[0] <= '9' {
+		return "Code" + strings.ReplaceAll(name.String(), "-", "")
+	}
+	if name.String() == "NotImplemented" { // this name is Python's own
+		return "NotImplementedHere"
+	}
+	return name.String()
+}
 
 // docstring returns a text that cannot end the docstring that contains it.
 func docstring(text string) string {

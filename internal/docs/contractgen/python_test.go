@@ -11,8 +11,8 @@ import (
 	"github.com/recoursehq/recourse/internal/test/testkit/sdk"
 )
 
-// The module of each contract reads the golden kit and makes the kit's decisions, with only the standard library. This
-// is a sample: every other contract.
+// The package recourse-client, with the module of each contract, reads the golden kit and makes the kit's decisions. This is a sample:
+// every other contract.
 func TestPythonPassesTheKit(t *testing.T) {
 	t.Parallel()
 	testPythonPassesTheKit(t)

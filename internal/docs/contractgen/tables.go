@@ -3,6 +3,7 @@ package contractgen
 import (
 	"cmp"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,16 +43,31 @@ func adviceTable() json.Value {
 	return all.AppendTo(nil)
 }
 
-// kindTextsTable returns how each kind is written: the code of a JSON-RPC error, and a sentence.
-func kindTextsTable() json.Value {
+// rpcCodesTable returns the code of the JSON-RPC error of each kind.
+func rpcCodesTable() json.Value {
 	var kinds json.Members
 	for _, kind := range recourse.Kinds() {
-		var facts json.Members
-		facts.Number("rpc", rpccode.Of(kind))
-		facts.Text("sentence", kind.Sentence())
-		kinds.Object(string(kind), facts)
+		kinds.Number(string(kind), rpccode.Of(kind))
 	}
 	return kinds.AppendTo(nil)
+}
+
+// sentencesTable returns the sentence of each kind.
+func sentencesTable() json.Value {
+	var kinds json.Members
+	for _, kind := range recourse.Kinds() {
+		kinds.Text(string(kind), kind.Sentence())
+	}
+	return kinds.AppendTo(nil)
+}
+
+// statusTextsTable returns what HTTP statuses are called.
+func statusTextsTable() json.Value {
+	var texts json.Members
+	for status := 400; status < 600; status++ {
+		texts.Text(strconv.Itoa(status), http.StatusText(status))
+	}
+	return texts.AppendTo(nil)
 }
 
 // wireKindsTable returns the kinds of HTTP statuses that have their own kind, and of the codes of JSON-RPC errors.

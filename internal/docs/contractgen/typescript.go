@@ -3,7 +3,6 @@ package contractgen
 import (
 	"embed"
 	"fmt"
-	"net/http"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -235,13 +234,9 @@ func (c module) typescriptTables(b *strings.Builder, tables tableSet, audience A
 	table("The kinds that HTTP statuses and JSON-RPC errors stand for. Other statuses: client_error and server_error.",
 		"const wireKinds: { readonly [status: string]: Kind }", wireKindsTable(), "")
 	if audience != ForClients {
-		var texts json.Members
-		for status := 400; status < 600; status++ {
-			texts.Text(strconv.Itoa(status), http.StatusText(status))
-		}
-		table("What is written of the kinds.",
-			"const kindTexts: { readonly [kind in Kind]: { readonly rpc: number; readonly sentence: string } }", kindTextsTable(), "")
-		table("What HTTP statuses are called.", "const statusTexts: { readonly [status: string]: string }", texts.AppendTo(nil), "")
+		table("The codes of JSON-RPC errors.", "const rpcCodes: { readonly [kind in Kind]: number }", rpcCodesTable(), "")
+		table("What is written of the kinds.", "const sentences: { readonly [kind in Kind]: string }", sentencesTable(), "")
+		table("What HTTP statuses are called.", "const statusTexts: { readonly [status: string]: string }", statusTextsTable(), "")
 	}
 	fmt.Fprintf(b, "\nexport const metaKey = %q; // the member of a result's _meta in which the record travels\n", recourse.MetaKey)
 	fmt.Fprintf(b, "const maxWaitMs = %d; // the longest wait that is believed\n", recourse.MaxWait.Milliseconds())

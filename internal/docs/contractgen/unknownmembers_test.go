@@ -26,11 +26,9 @@ func TestUnknownMembersReachTheCaller(t *testing.T) {
 			write(t, module, contractgen.TypeScript(c, contractgen.ForClients))
 			return exec.CommandContext(t.Context(), "node", filepath.Join(node, "testkit", "members.mjs"), module, answers)
 		},
-		"Python": func(t *testing.T, c *contract.Contract, dir, answers string) *exec.Cmd {
+		"Python": func(t *testing.T, c *contract.Contract, _, answers string) *exec.Cmd {
 			t.Helper()
-			module := filepath.Join(dir, "contract.py")
-			write(t, module, contractgen.Python(c))
-			return sdk.Python(t, "members.py", module, answers)
+			return sdk.Python(t, "members.py", c.Name, answers)
 		},
 	}
 	for language, command := range clients {

@@ -63,7 +63,7 @@ function boundTo(e: Fields, call: Call, entry?: CodeEntry, bare = false): Bound 
   return s;
 }
 
-const sentenceOf = (e: Fields): string => textOr(e["message"]) || kindTexts[kindOf(e)].sentence;
+const sentenceOf = (e: Fields): string => textOr(e["message"]) || sentences[kindOf(e)];
 const hasTool = (call: Call, tool: string): boolean => call.tools?.includes(tool) ?? true;
 const isUnlisted = ({ e, entry }: Bound): boolean =>
   !!entry && !entry.open && !!e["code"] && e["code"] !== entry.code;
@@ -78,7 +78,7 @@ function compute(s: Bound, path: string, bare = false): Value {
       return bare ? sentenceOf(e) : toldOf(s);
     case "message:given": {
       const given = textOr(e["message"]);
-      const fixed = given === kindTexts.unknown.sentence || entry?.message?.some((t) => literalOf(t) === given);
+      const fixed = given === sentences.unknown || entry?.message?.some((t) => literalOf(t) === given);
       return fixed ? undefined : given || undefined;
     }
     case "code:name":
@@ -415,7 +415,7 @@ export function write(failure: Failure, call: Call = {}): Answer {
   const isOurs = kinds[kind] === "protocol" && s.entry === fallback; // the contract has no word for it
   const record = encoded(isOurs ? { ...s.e, code: kind, contract: "recourse", hints: [] } : s.e);
   const data = call.status ? { ...record, ...problemOf(s, call.status) } : record;
-  return { surface: "error", status, error: { code: kindTexts[kind].rpc, message: messageOf(s), data } };
+  return { surface: "error", status, error: { code: rpcCodes[kind], message: messageOf(s), data } };
 }
 
 /** Writes a question to the caller; a contract without a form for questions writes that a parameter is missing. */

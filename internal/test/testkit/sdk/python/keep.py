@@ -1,21 +1,21 @@
-"""Connects through recover_connect() of a module that `recourse contract gen --lang python` wrote, over an HTTP client like
+"""Connects through recover_connect() of the package recourse-client, over an HTTP client like
 that of an SDK, whose answers are scripted:
 
-    python3 keep.py MODULE.py ANSWERS
+    python3 keep.py CONTRACT.json ANSWERS
 
 ANSWERS is a JSON array of [status, headers, body]; when they are used up, connecting succeeds. The client raises what the official
 SDK does: a JSON-RPC error where the answer is one, else one that only says that there was a failure. Prints what the call ended with,
 and the waits.
 """
 import asyncio
-import importlib.util
 import json
 import sys
 
-module_path, answers = sys.argv[1:]
-spec = importlib.util.spec_from_file_location("contract", module_path)
-contract = sys.modules["contract"] = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(contract)
+import recourse_client
+from recourse_client import Failure, Options, recover
+
+contract_path, answers = sys.argv[1:]
+contract = recourse_client.Contract(contract_path)
 answers = json.loads(answers)
 
 
@@ -51,7 +51,7 @@ class RPCError(Exception):
 
 async def connected():
     request = type("Request", (), {"content": b'{"jsonrpc":"2.0","id":1,"method":"initialize"}'})
-    async with contract.KeepFailures(Transport()) as transport:
+    async with contract.keep_failures(Transport()) as transport:
         answer = await transport.handle_async_request(request)
     if answer.status_code >= 400:
         raise RPCError({"code": -32603, "message": "Server returned an error response"})
@@ -61,8 +61,8 @@ async def connected():
     return "connected"
 
 
-now, waited = contract._now, 0
-contract._now = lambda: now() + waited
+now, waited = recourse_client._exchange.now, 0
+recourse_client._exchange.now = lambda: now() + waited
 
 
 async def sleep(seconds):
@@ -72,10 +72,10 @@ async def sleep(seconds):
 
 async def main():
     report = []
-    options = contract.Options(sleep=sleep, report=report, random=lambda: 0)
+    options = Options(sleep=sleep, report=report, random=lambda: 0)
     try:
-        ended = await contract.recover_connect(connected, options)
-    except contract.Failure as failure:
+        ended = await recourse_client.recover_connect(connected, contract, options)
+    except Failure as failure:
         assert not any(name.startswith("httpStatus") for name in failure.record), failure.record
         ended = failure.kind
     print(ended, *(round(step.wait_ms) for step in report if step.action == "wait"))

@@ -1,21 +1,22 @@
-"""Runs the golden kit of a contract against a module that `recourse contract gen --lang python` wrote:
+"""Runs the golden kit of a contract against the package recourse-client, with a module that `recourse contract gen --lang python` wrote:
 
-    python3 kit.py MODULE.py KIT [DECISIONS RECOVERIES]
+    python3 kit.py CONTRACT.py KIT [DECISIONS RECOVERIES]
 
 Prints each case that differs, with what is wanted and what came, then how many were run. Form of the kit: contract/testdata/kit/README.md.
 """
 import asyncio
-import importlib.util
 import json
 import logging
 import os
 import re
+import runpy
 import sys
 
-module_path, kit_path, *more = sys.argv[1:]
-spec = importlib.util.spec_from_file_location("contract", module_path)
-contract = sys.modules["contract"] = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(contract)
+import recourse_client
+from recourse_client import Failure, Options, Server, recover
+
+contract_path, kit_path, *more = sys.argv[1:]
+contract = runpy.run_path(contract_path)["CONTRACT"]
 differing = 0
 
 
@@ -51,7 +52,7 @@ READ = {"result.json": read_result, "error.json": lambda text: contract.parse_er
 def shown(reading):
     if reading is None:
         return {}
-    return {"record" if isinstance(reading, contract.Failure) else "question": reading.record}
+    return {"record" if isinstance(reading, Failure) else "question": reading.record}
 
 
 with open(kit_path, encoding="utf-8", newline="") as kit:
@@ -65,7 +66,7 @@ for name, case in cases.items():
     want = json.loads(case["read.json"])
     try:
         compare(name, "read", spelled(want), spelled(shown(READ[file](case[file]))))
-        if file == "result.json" and (record := json.loads(case[file]).get("_meta", {}).get(contract.META_KEY)):
+        if file == "result.json" and (record := json.loads(case[file]).get("_meta", {}).get(recourse_client.META_KEY)):
             compare(name, "read with _meta", spelled({"record": record}), spelled(shown(read_result(case[file], True))))
     except Exception as error:
         compare(name, "read", spelled(want), repr(error))
@@ -100,15 +101,15 @@ class Script:
 
 async def recovered(line):
     script = Script(line["answers"])
-    options = contract.Options(random=lambda: 0.5, sleep=script.sleep)
+    options = Options(random=lambda: 0.5, sleep=script.sleep)
     if line["connect"]:
         options.connect = lambda failure: None
     if "answer" in line:
         options.answer = lambda question: line["answer"]
     made = {"calls": script.calls, "waits": script.waits}
     try:
-        result = await contract.recover(script, line["tool"], line["arguments"], options)
-    except contract.Failure as failure:
+        result = await recover(script, contract, options).call_tool(line["tool"], line["arguments"])
+    except Failure as failure:
         made["kind"], result = failure.kind, failure.result or {}
     return made | ({"result": result["structuredContent"]} if "structuredContent" in result else {})
 
@@ -120,8 +121,8 @@ class Hanging:
 
 async def ended(timeout_ms):
     try:
-        return await contract.recover(Hanging(), "tool", {}, contract.Options(timeout_ms=timeout_ms))
-    except contract.Failure as failure:
+        return await recover(Hanging(), contract, Options(timeout_ms=timeout_ms)).call_tool("tool", {})
+    except Failure as failure:
         return failure.kind
 
 # Whole recoveries make the same calls after the same waits, and end in the same way.
@@ -144,7 +145,7 @@ def lines_of(name):
 
 # Circuits open, wait and close at the same times, and hints name the same calls.
 for line in lines_of("circuits.jsonl") if more else ():
-    server = contract.Server()
+    server = Server()
     for i, step in enumerate(line["steps"]):
         at, last = 1e9 + step["at"], 1e9 + step["last"] if "last" in step else 0
         if "ends" in step:
@@ -154,8 +155,8 @@ for line in lines_of("circuits.jsonl") if more else ():
             got = {"waitMs": int(wait), **({"kind": why["kind"]} if wait else {})}
             compare("circuit: " + line["name"], f"step {i}", {name: step[name] for name in ("waitMs", "kind") if name in step}, got)
 for line in lines_of("advice.jsonl") if more else ():
-    if line["contract"] == contract.CONTRACT["name"]:
-        got = contract.advised(contract.Failure({"kind": "unknown", "hints": [line["hint"]]}))
+    if line["contract"] == contract.name:
+        got = contract.advised(Failure(hints=[line["hint"]]))
         compare(line["hint"], "advised", [(line["tool"], line["args"], line["hint"])] if line["tool"] else [], got)
 
 
@@ -179,11 +180,11 @@ async def circuit():
 
     async def ended(timeout_ms):
         try:
-            await contract.recover(session, "tool", {}, contract.Options(server=server, timeout_ms=timeout_ms))
+            await recover(session, contract, Options(server=server, timeout_ms=timeout_ms)).call_tool("tool", {})
             return "a result"
-        except contract.Failure as failure:
+        except Failure as failure:
             return failure.kind
-    session, server = Scripted(answer), contract.Server()
+    session, server = Scripted(answer), Server()
     session.is_up = False
     for _ in range(5):
         compare("circuit", "ended", "unreachable", await ended(1000))
@@ -197,11 +198,11 @@ async def limited():
     """A call that is held back by a limit is not sent, and names the limit."""
     limit = {"v": 1, "kind": "rate_limited", "message": "Slow down.", "afterMs": 60_000}
     session = Scripted(lambda _: {"content": [], "structuredContent": limit, "isError": True})
-    server = contract.Server()
+    server = Server()
     for _ in range(2):
         try:
-            await contract.recover(session, "tool", {}, contract.Options(server=server, timeout_ms=1000))
-        except contract.Failure as failure:
+            await recover(session, contract, Options(server=server, timeout_ms=1000)).call_tool("tool", {})
+        except Failure as failure:
             got = failure.kind, failure.record.get("message"), session.sent
             compare("limit", "ended", ("rate_limited", "Slow down.", 1), got)
 
@@ -215,8 +216,8 @@ async def untrusted():
     for said, trusted, want in ((safe, True, 4), (safe, False, 1), (limited, True, 4), (limited, False, 1)):
         session = Scripted(lambda _: {"content": [], "structuredContent": said, "isError": True})
         try:
-            await contract.recover(session, "tool", {}, contract.Options(trusted=trusted, sleep=sleep))
-        except contract.Failure:
+            await recover(session, contract, Options(trusted=trusted, sleep=sleep)).call_tool("tool", {})
+        except Failure:
             pass
         compare("trusted", "calls", want, session.sent)
 
@@ -236,8 +237,8 @@ async def untrusted():
                 raise kind(number)
             session = Scripted(refuse)
             try:
-                await contract.recover(session, "tool", {}, contract.Options(trusted=False, sleep=sleep))
-            except contract.Failure:
+                await recover(session, contract, Options(trusted=False, sleep=sleep)).call_tool("tool", {})
+            except Failure:
                 pass
             compare("untrusted", f"calls after {kind.__name__} {number}", 4 if (kind, number) == (StatusError, 429) else 1, session.sent)
 
@@ -246,13 +247,13 @@ async def untrusted():
     lost = {"v": 1, "kind": "timeout", "effect": "unknown", "verify": {"tool": "look", "args": {"id": "other"}}}
     for name, said in ("connect", unauthenticated), ("verify", lost):
         session = Scripted(lambda _: {"content": [], "structuredContent": said, "isError": True})
-        options = contract.Options(trusted=False, sleep=sleep, natures={"look": "reads"})
+        options = Options(trusted=False, sleep=sleep, natures={"look": "reads"})
         options.connect = lambda failure: None
         if hasattr(options, "landed"):
             options.landed = lambda verification: False
         try:
-            await contract.recover(session, "tool", {}, options)
-        except contract.Failure:
+            await recover(session, contract, options).call_tool("tool", {})
+        except Failure:
             pass
         compare("untrusted", name, 1, session.sent)
 
@@ -273,8 +274,8 @@ async def connected():
                 raise StatusError(left.pop(0))
             return "session"
         try:
-            got = await contract.recover_connect(connect, contract.Options(sleep=sleep))
-        except contract.Failure as failure:
+            got = await recourse_client.recover_connect(connect, contract, Options(sleep=sleep))
+        except Failure as failure:
             got = failure.kind
         compare("recover_connect", name, want, got)
 
@@ -286,10 +287,10 @@ async def observed():
     logged = []
     handler = logging.Handler()
     handler.emit = lambda record: logged.append(record.getMessage())
-    log = logging.getLogger(contract.__name__)
+    log = logging.getLogger("recourse_client")
     log.addHandler(handler)
     log.setLevel(logging.DEBUG)
-    result = await contract.recover(Scripted(lambda _: {"content": []}), "tool", {}, contract.Options(observe=observe))
+    result = await recover(Scripted(lambda _: {"content": []}), contract, Options(observe=observe)).call_tool("tool", {})
     log.setLevel(logging.NOTSET)
     compare("observe", "ended", {"content": []}, result)
     compare("log", "steps", ["call tool, attempt 1: done"], logged)
@@ -299,19 +300,19 @@ async def observed():
 
     def refuse(session):
         raise StatusError
-    session, server = Scripted(refuse), contract.Server()
+    session, server = Scripted(refuse), Server()
     for _ in range(2):
         try:
-            await contract.recover(session, "tool", {}, contract.Options(server=server))
-        except contract.Failure:
+            await recover(session, contract, Options(server=server)).call_tool("tool", {})
+        except Failure:
             pass
     compare("refused by HTTP", "calls", 2, session.sent)
 
 
 asyncio.run(observed())
-if contract.CONTRACT["name"] in ("recourse", "terra"):
+if contract.name in ("recourse", "terra"):
     asyncio.run(connected())
-if contract.CONTRACT["name"] == "recourse":
+if contract.name == "recourse":
     asyncio.run(circuit())
     asyncio.run(limited())
     asyncio.run(untrusted())

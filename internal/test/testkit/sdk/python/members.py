@@ -1,19 +1,19 @@
-"""Reads failures with a module that `recourse contract gen --lang python` wrote:
+"""Reads failures with the package recourse-client:
 
-    python3 members.py MODULE.py ANSWERS
+    python3 members.py CONTRACT.json ANSWERS
 
 ANSWERS is a file with a JSON array of {result}, {error} or {status, body}. Prints a JSON line for each: the failure as the module's
 parser reads it, and the one with which recover() ends a call that is answered so.
 """
 import asyncio
-import importlib.util
 import json
 import sys
 
-module_path, answers = sys.argv[1:]
-spec = importlib.util.spec_from_file_location("contract", module_path)
-contract = sys.modules["contract"] = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(contract)
+import recourse_client
+from recourse_client import Failure, Options, recover
+
+contract_path, answers = sys.argv[1:]
+contract = recourse_client.Contract(contract_path)
 
 
 class RPCError(Exception):
@@ -48,9 +48,9 @@ async def sleep(seconds):
 
 async def ended(answer):
     try:
-        await contract.recover(Session(answer), "get_field", {}, contract.Options(sleep=sleep))
+        await recover(Session(answer), contract, Options(sleep=sleep)).call_tool("get_field", {})
         return None
-    except contract.Failure as failure:
+    except Failure as failure:
         return failure.record
 
 

@@ -1,21 +1,21 @@
-"""Makes calls through recover() of a module that `recourse contract gen --lang python` wrote, to a server on stdio:
+"""Makes calls through recover() of the package recourse-client, to a server on stdio:
 
-    python3 recover.py MODULE.py CALLS COMMAND...
+    python3 recover.py CONTRACT.json CALLS COMMAND...
 
 CALLS is a JSON array of {tool, arguments, title}: whether a write has landed is told by the title. Prints a line for each call:
 what it ended with, and what was done for it. Waits take no time: the clock goes forward.
 """
 import asyncio
-import importlib.util
 import itertools
 import json
 import subprocess
 import sys
 
-module_path, calls, *command = sys.argv[1:]
-spec = importlib.util.spec_from_file_location("contract", module_path)
-contract = sys.modules["contract"] = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(contract)
+import recourse_client
+from recourse_client import Failure, Options, recover
+
+contract_path, calls, *command = sys.argv[1:]
+contract = recourse_client.Contract(contract_path)
 
 
 class RPCError(Exception):
@@ -66,8 +66,8 @@ class Session:
         await self.reader
 
 
-now, waited = contract._now, 0
-contract._now = lambda: now() + waited
+now, waited = recourse_client._exchange.now, 0
+recourse_client._exchange.now = lambda: now() + waited
 
 
 async def sleep(seconds):
@@ -83,10 +83,10 @@ async def main():
         def landed(v, title=call.get("title")):
             return None if title is None else title in json.dumps(v.result)
         report = []
-        options = contract.Options(tools=tools, landed=landed, report=report, sleep=sleep, random=lambda: 0.5)
+        options = Options(tools=tools, landed=landed, report=report, sleep=sleep, random=lambda: 0.5)
         try:
-            ended = {"result": json.dumps(await contract.recover(session, call["tool"], call["arguments"], options), separators=(",", ":"))}
-        except contract.Failure as failure:
+            ended = {"result": json.dumps(await recover(session, contract, options).call_tool(call["tool"], call["arguments"]), separators=(",", ":"))}
+        except Failure as failure:
             ended = {"kind": failure.kind}
         actions = [step.action for step in report]
         print(json.dumps({**ended, "calls": actions.count("call"), "verifies": actions.count("verify"), "polls": actions.count("poll")}))

@@ -1,0 +1,106 @@
+"""Contracts, and sessions that do what a contract says."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ._answers import Advice, advised
+from ._decide import Decision, judge, settle
+from ._exchange import RAISES, Exchange
+from ._failure import Failure, Question
+from ._http import FailureKeeper
+from ._options import Options
+from ._read import read_error, read_http, read_result
+from ._record import Fields
+from ._server import Server
+from ._tables import Tables
+
+
+class Contract(Tables):
+    """A contract: Contract("fieldmcp") is a built-in one, Contract("shop.json") one that recourse contract gen --lang
+    json has written, and Contract({...}) the same as an object. Raises ContractError if it cannot be read."""
+
+    def parse_result(self, result: Any) -> Failure | Question | None:
+        """Reads a tool result, the member "result" of a JSON-RPC answer: None if it is not a failure."""
+        return read_result(self, result)
+
+    def parse_error(self, error: Any) -> Failure:
+        """Reads the member "error" of a JSON-RPC answer."""
+        return read_error(self, error)
+
+    def parse_http(self, status: int, headers: Mapping[str, str], body: str) -> Failure | None:
+        """Reads a whole HTTP answer: None if its status is not a failure."""
+        return read_http(self, status, headers, body)
+
+    def decide(
+        self, failure: Failure | Fields, nature: str, attempt: int, left_ms: float, random_part: float | None = None
+    ) -> Decision:
+        """Decides whether to make a call again that failed in its attempt-th attempt (from 1), of a tool that "writes",
+        is "idempotent" or "reads". failure is a Failure or a record; random_part is in [0, 1)."""
+        stated = failure.stated if isinstance(failure, Failure) else failure
+        part = random.random() if random_part is None else random_part
+        return judge(self, settle(self, stated, nature), nature, attempt, left_ms, part)
+
+    def advised(self, failure: Failure) -> list[Advice]:
+        """Returns the calls that the hints of a failure name, of tools that the contract knows."""
+        return advised(self, failure.hints)
+
+    def keep_failures(self, transport: Any) -> Any:
+        """Wraps the transport of the HTTP client that an SDK gets, httpx.AsyncHTTPTransport() say, so that it keeps
+        what the SDKs drop from an HTTP error, such as Retry-After."""
+        return FailureKeeper(transport, self)
+
+
+class Recovering:
+    """A session whose call_tool does what the contract says when a call fails. Everything else is the session's own."""
+
+    def __init__(self, session: Any, contract: Contract, options: Options) -> None:
+        self.session, self.contract, self.options = session, contract, options
+
+    async def call_tool(
+        self, name: str, arguments: Fields | None = None, *more: Any, options: Options | None = None, **named: Any
+    ) -> Any:
+        """Calls a tool. The result is the session's, or a dict where it was merged from several; Failure and Question
+        are raised. options: for this call, in place of those of recover()."""
+        given = options or self.options
+        given = given if given.server else replace(given, server=self.options.server)
+        if hasattr(self.session, "call_tool_mcp"):  # a Client of FastMCP
+            named = {RAISES: False, **named}
+        return await Exchange(self.contract, self.session, name, dict(arguments or {}), given, more, named).run()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.session, name)
+
+
+def recover(session: Any, contract: str | Contract = "recourse", options: Options | None = None) -> Recovering:
+    """Returns the session with a call_tool that does what the contract says when a call fails. session is a
+    ClientSession or Client of the official SDK, a Client of FastMCP, or anything with async call_tool(name, arguments).
+    """
+    c = contract if isinstance(contract, Contract) else Contract(contract)
+    options = options or Options()
+    return Recovering(session, c, options if options.server else replace(options, server=Server()))
+
+
+async def recover_connect(
+    connect: Callable[[], Awaitable[Any]], contract: str | Contract = "recourse", options: Options | None = None
+) -> Any:
+    """Connects to the server, and does what the contract says when that fails: nothing is done by connecting, so
+    whatever may pass is tried again. connect() makes a session of its own in each attempt. Returns the session."""
+    options = options or Options()
+    opening = _Opening(connect)
+    natures = {**options.natures, "connect": "reads"}
+    await recover(opening, contract, replace(options, natures=natures)).call_tool("connect")
+    return opening.session
+
+
+class _Opening:
+    def __init__(self, connect: Callable[[], Awaitable[Any]]) -> None:
+        self.connect = connect
+        self.session: Any = None
+
+    async def call_tool(self, name: str, arguments: Fields) -> Fields:
+        self.session = await self.connect()
+        return {"content": []}
