@@ -246,7 +246,7 @@ func TestReadRPC(t *testing.T) {
 		},
 		"data with a negative wait and wrong types": {
 			`{"code":-32000,"message":"busy","data":{"retryAfterMs":-1,"retryable":"yes","status":"429","requestId":7}}`,
-			said{Kind: recourse.KindUnknown, Origin: recourse.OriginServer, Retry: recourse.RetryNever, Code: "-32000"},
+			said{Kind: recourse.KindRateLimited, Origin: recourse.OriginServer, Effect: "none, on its word", Retry: recourse.RetrySameCall, Status: 429, Code: "-32000"},
 		},
 	}
 	for name, tt := range tests {

@@ -139,8 +139,7 @@ func (c *Contract) complete(d *draft, e *recourse.Error) {
 
 // takeWait takes the wait that the other side states beside the members of the contract: it is a minimum wherever it stands.
 func (c *Contract) takeWait(e *recourse.Error) {
-	class := e.Kind.Class()
-	if e.RetryAfter != 0 || class != recourse.ClassAllowance && class != recourse.ClassUpstream {
+	if e.RetryAfter != 0 || !canWait(e.Kind) {
 		return
 	}
 	var stated json.Members

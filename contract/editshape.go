@@ -193,10 +193,9 @@ func (s *subject) waiting(text string) string {
 	if s.e.RetryAfter == 0 || s.unlisted() {
 		return text
 	}
-	bare, without := *s, false
-	bare.bare = true
+	without := false
 	for _, t := range s.entry.message {
-		sentence, ok := bare.render(t)
+		sentence, ok := s.sentence(t)
 		has := t.Match(text, func(*language.Path, string) {})
 		switch {
 		case !ok:

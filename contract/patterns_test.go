@@ -306,3 +306,27 @@ func TestPatternsQuestionInItsOwnForm(t *testing.T) {
 		}
 	}
 }
+
+// A status is read wherever a server puts it, as a number or a text.
+func TestPatternsStatusInEveryForm(t *testing.T) {
+	t.Parallel()
+	c := contract.MustBuiltin("patterns")
+	for _, said := range []string{
+		`{"error":{"code":404,"message":"nope"}}`, `{"error": {"code": "404", "message": "nope"}}`, `{"error":"nope","code": 404}`,
+		`{"status":"404","message":"nope"}`, `{"statusCode": "404", "message": "nope"}`, `{"http_status":404,"error":"nope"}`,
+		`{"error_code": 404, "message": "nope"}`, `{"errorCode":404,"errorMessage":"nope"}`, `{"error":{"code":404}}`, `{"error": 404}`,
+		"404: nope", "[404] nope", "Error 404: nope",
+	} {
+		reader := contract.Reader{Contracts: contract.Builtin().All(), Own: c}
+		reading, ok := reader.Result(textResult(t, said, true))
+		if e := reading.Error(); !ok || e.Kind != recourse.KindNotFound || e.Upstream.Status != 404 || e.Message == "" {
+			t.Errorf("%s: read as %v", said, e)
+			continue
+		}
+		call := contracttest.ToolCall()
+		call.Tool, call.Arguments = "get_pattern", []byte(`{"id":"xyz"}`)
+		if got := string(c.Write(reading.Error(), &call).Result); !strings.Contains(got, "needsInput:v1") {
+			t.Errorf("%s: written as %s", said, got)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	"cmp"
 	stdjson "encoding/json"
 	"regexp"
 	"slices"
@@ -179,6 +180,10 @@ func (r *Reader) failed(a evidence) Reading {
 		e, ok = wild.ReadObject(object)
 		sign = "error object"
 	}
+	if !ok {
+		e, ok = wild.ReadStatus(inner.text)
+		sign = "status before the text"
+	}
 	switch {
 	case ok:
 	case inner.code != "":
@@ -187,6 +192,7 @@ func (r *Reader) failed(a evidence) Reading {
 	default:
 		e, sign = recourse.New(recourse.KindUnknown, clean.Message(inner.text)), memberIsError
 	}
+	e.Message = cmp.Or(e.Message, clean.Message(inner.text))
 	if e.Upstream.Code == "" {
 		e.Upstream.Code = inner.code
 	}

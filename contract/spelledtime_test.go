@@ -6,6 +6,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
 )
 
 // A time in a text is a wait from now, with a limit. It is ignored if it has passed, or if its time zone is unknown.
@@ -61,6 +62,50 @@ func TestTimeOfDayAcrossMidnight(t *testing.T) {
 		reading, _ := r.Result(textResult(t, "503 Service Unavailable, "+text, true))
 		if e := reading.Error(); e.RetryAfter != want {
 			t.Errorf("%s: after %s, want %s", text, e.RetryAfter, want)
+		}
+	}
+}
+
+// A sentence that states a wait is heard, in whatever form its failure is, unless the form states one itself.
+func TestWaitInASentence(t *testing.T) {
+	t.Parallel()
+	for object, want := range map[string]time.Duration{
+		`{"error":true,"code":"PROVIDER_UNAVAILABLE","message":"John Deere is down. Retry in 90 s.","retryable":true}`:                90 * time.Second,
+		`{"error":true,"code":"PROVIDER_UNAVAILABLE","message":"Down. Retry in 90 s.","retryable":true,"retryAfter":5}`:               5 * time.Second,
+		`{"error":true,"code":"FIELD_NOT_FOUND","message":"No such field. Try again in 9 s.","retryable":false}`:                      0, // waiting does not help
+		`{"code":3001,"message":"Too fast: retry after 9 seconds","retryable":true}`:                                                  9 * time.Second,
+		`{"kind":"toolError:v1","code":"SERVER_ERROR","message":"Busy. Try again in 2 minutes.","retryable":true}`:                    2 * time.Minute,
+		`{"v":1,"kind":"rate_limited","code":"rate_limited","contract":"recourse","message":"Slow. Wait 9 seconds.","retry":"never"}`: 9 * time.Second,
+		`[rate_limited] Slow down. Try again in 20 seconds.`:                                                                          20 * time.Second,
+		`[rate_limited] The text "try again in 20 seconds" is too long.`:                                                              0,
+	} {
+		reading, ok := reader().Result(textResult(t, object, true))
+		if !ok || reading.Error().RetryAfter != want {
+			t.Errorf("%s: %s after %s, want %s", object, reading.Sign, reading.Error().RetryAfter, want)
+		}
+	}
+}
+
+// What a sentence says of the wait is not said again behind it, nor is a wait that does not help.
+func TestWaitIsToldOnce(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ contract, text, want string }{
+		{"patterns", "Too many requests. Try again in 9 seconds.", "Invalid request: Too many requests. Try again in 9 seconds."},
+		{"patterns", "503 Service Unavailable (retry after 9 s)", "Internal server error: 503 Service Unavailable (retry after 9 s)"},
+		{"patterns", `{"kind":"toolError:v1","code":"CLIENT_ERROR","message":"locked","retryable":false,"details":{"statusCode":409,"retryAfter":4}}`, "Invalid request: locked"},
+		{"patterns", `{"kind":"toolError:v1","code":"SERVER_ERROR","message":"busy","retryable":true,"details":{"statusCode":503,"retryAfter":4}}`, "Internal server error: busy. Try again in 4 s."},
+		{"terra", "Too many requests. Try again in 9 seconds.", "Too many requests. Try again in 9 seconds."},
+	} {
+		c := contract.MustBuiltin(tt.contract)
+		reader := contract.Reader{Contracts: contract.Builtin().All(), Own: c}
+		original := textResult(t, tt.text, true)
+		reading, _ := reader.Result(original)
+		call := contracttest.ToolCall()
+		call.Relay = contract.Relay{Original: original, OriginalContract: reading.Contract}
+		var written struct{ Content []struct{ Text string } }
+		contracttest.Unmarshal(t, c.Write(reading.Error(), &call).Result, &written)
+		if got := written.Content[0].Text; got != tt.want {
+			t.Errorf("%s of %s: %q, want %q", tt.contract, tt.text, got, tt.want)
 		}
 	}
 }

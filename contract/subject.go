@@ -11,6 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/language"
+	"github.com/recoursehq/recourse/contract/internal/wild"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
@@ -234,20 +235,49 @@ func (s *subject) message() string {
 	if s.bare || s.entry == nil || s.unlisted() || s.saysAll() || s.entry == s.c.fallback && s.e.Kind.Class() == recourse.ClassProtocol {
 		return s.e.Sentence()
 	}
-	bare := *s
-	bare.bare = true
 	for _, t := range s.entry.message {
-		if text, ok := bare.render(t); ok && !s.tooSoon(t) {
+		if text, ok := s.sentence(t); ok && !s.tooSoon(t) {
 			return text
 		}
 	}
 	return s.e.Sentence()
 }
 
-// tooSoon reports whether a sentence says when to try again, which is not all that a call in doubt needs. What is answered
-// in HTTP has not been called.
+// sentence returns the record's sentence in a form of the code's. What follows it begins a new one.
+func (s *subject) sentence(t *language.Template) (text string, ok bool) {
+	bare := *s
+	bare.bare = true
+	if said := s.e.Sentence(); namesWait(t) && !isEnded(said) {
+		bare.e = s.e.WithMessage("%s.", said)
+	}
+	return bare.render(t)
+}
+
+// isEnded reports whether a text ends as a sentence does.
+func isEnded(text string) bool {
+	return slices.ContainsFunc([]string{".", "!", "?"}, func(end string) bool { return strings.HasSuffix(text, end) })
+}
+
+// tooSoon reports whether a form of the sentence says when to try again, and must not: that is not all that a call in doubt
+// needs, nothing that helps where waiting alone does not, and said already where the sentence says so itself. What is answered in HTTP
+// has not been called.
 func (s *subject) tooSoon(t *language.Template) bool {
-	return s.e.Effect == recourse.EffectUnknown && namesWait(t) && (!s.call.HTTP || s.entry.http == nil)
+	if !namesWait(t) || s.call.HTTP && s.entry.http != nil {
+		return false
+	}
+	return s.e.Effect == recourse.EffectUnknown || !s.passes() || s.statesWait(s.e.Message)
+}
+
+// passes reports whether waiting alone helps. A failure of which nothing is known but a wait is most likely a limit.
+func (s *subject) passes() bool {
+	kind := s.e.Kind
+	helps := kind.Retry() == recourse.RetrySameCall || kind.Class() == recourse.ClassAllowance
+	return s.retryable() || helps || kind == recourse.KindClientError
+}
+
+// statesWait reports whether a text states the wait of the record.
+func (s *subject) statesWait(text string) bool {
+	return s.e.RetryAfter > 0 && wild.WaitSaid(text, s.call.now()) == s.e.RetryAfter
 }
 
 func namesWait(t *language.Template) bool {
@@ -286,10 +316,10 @@ func (s *subject) advised(text string) string {
 		return text // a server's own, which may know more
 	}
 	for _, hint := range s.e.Hints {
-		if !s.c.warns(hint) {
+		if !s.c.warns(hint) || s.statesWait(hint) && s.statesWait(text) {
 			continue
 		}
-		if !strings.ContainsAny(text[max(len(text)-1, 0):], ".!?") {
+		if !isEnded(text) {
 			text += "."
 		}
 		text += " " + hint

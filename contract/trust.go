@@ -49,7 +49,7 @@ func (r *Reader) believe(e *recourse.Error) {
 // applyTrust reduces what was read to what is believed. refused says that, according to the status or a protocol
 // code, the call was not carried out.
 func (r *Reader) applyTrust(reading Reading, refused bool) Reading {
-	reading = r.heedDone(reading)
+	reading = r.heedDone(r.heedWait(reading))
 	e := reading.Error()
 	if e == nil || r.Trusted {
 		return reading
@@ -63,6 +63,24 @@ func (r *Reader) applyTrust(reading Reading, refused bool) Reading {
 	}
 	reading.Failure = e
 	return reading
+}
+
+// heedWait takes the wait of a failure from its sentence, if it has none otherwise.
+func (r *Reader) heedWait(reading Reading) Reading {
+	e := reading.Error()
+	if e == nil || e.RetryAfter != 0 || r.ContractsOnly || !canWait(e.Kind) {
+		return reading
+	}
+	if wait := wild.WaitSaid(e.Message, r.now()); wait > 0 {
+		reading.Failure = e.With(func(e *recourse.Error) { e.RetryAfter = wait })
+	}
+	return reading
+}
+
+// canWait reports whether a failure of that kind may pass with time.
+func canWait(kind recourse.Kind) bool {
+	class := kind.Class()
+	return class == recourse.ClassAllowance || class == recourse.ClassUpstream
 }
 
 // heedDone marks a failure whose sentence says that something was done before it: the status or code of an answer only says what it

@@ -62,8 +62,9 @@ func agrees(t *rapid.T, a contract.Answer) {
 			t.Errorf("%q, and %s: %s", claim.text, record.RetryAdvice(), body)
 		}
 	}
-	if said := record.Message; record.Effect == recourse.EffectUnknown && !strings.Contains(said, "Try again in") && strings.Contains(texts, "Try again in") {
-		t.Errorf("in doubt, and told when to try again: %s", body)
+	tooSoon := record.Effect == recourse.EffectUnknown || !passes(record)
+	if tooSoon && !strings.Contains(record.Message, "Try again in") && strings.Contains(texts, "Try again in") {
+		t.Errorf("%s, effect %q, and told when to try again: %s", record.RetryAdvice(), record.Effect, body)
 	}
 	if setup := record.RetryAdvice() == recourse.RetryAfterSetup; setup && a.Surface == contract.SurfaceResult && !tellsAPerson(texts) {
 		t.Errorf("%s, and no person is told: %s", record.RetryAdvice(), body)
@@ -114,7 +115,7 @@ func states(e *recourse.Error, texts string) bool {
 	case "fieldmcp", "commerce":
 		said = `retryAfter\":`
 	case "patterns":
-		if !slices.Contains([]string{"CLIENT_ERROR", "SERVER_ERROR", "NETWORK_ERROR"}, e.Code) || e.Effect == recourse.EffectUnknown {
+		if !slices.Contains([]string{"CLIENT_ERROR", "SERVER_ERROR", "NETWORK_ERROR"}, e.Code) || e.Effect == recourse.EffectUnknown || !passes(e) {
 			return true
 		}
 	case "recourse":
@@ -127,7 +128,13 @@ func states(e *recourse.Error, texts string) bool {
 			said = recourse.FormatWait(e.RetryAfter)
 		}
 	}
-	return strings.Contains(texts, said)
+	return strings.Contains(texts, said) || strings.Contains(texts, "retry after 9000ms") // the server's own words
+}
+
+// passes reports whether a failure passes with time: so does a limit, also where a contract leaves the next call to the caller.
+func passes(e *recourse.Error) bool {
+	return e.RetryAdvice() == recourse.RetrySameCall || e.Kind.Retry() == recourse.RetrySameCall || e.Kind.Class() == recourse.ClassAllowance ||
+		e.Kind == recourse.KindClientError // of which nothing is known but the wait
 }
 
 // booleans returns what the wire says about repeating the call, in every place.

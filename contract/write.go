@@ -3,11 +3,14 @@ package contract
 import (
 	stdjson "encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/clean"
+	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/rpccode"
 )
@@ -35,6 +38,9 @@ func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
 		if original := call.in(c, SurfaceHTTP); original != nil && s.entry.http.fits(c, original) {
 			answer.Body = s.entry.http.body.edit(original, s)
 		}
+		if call.in(c, SurfaceResult) != nil {
+			answer.Body = withSaid(answer.Body, e, s.e.Details)
+		}
 	case e.Kind == recourse.KindUnknownSession && call.Status == http.StatusNotFound:
 		s = s.ofProtocol()
 		answer.Surface, answer.Status = SurfaceHTTP, http.StatusNotFound
@@ -55,6 +61,26 @@ func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
 	}
 	answer.Record = s.e
 	return answer
+}
+
+// withSaid adds to the body of an HTTP answer what the server's tool result has besides: its sentence and its own members.
+func withSaid(body []byte, e *recourse.Error, details map[string]stdjson.RawMessage) []byte {
+	members := json.MembersOf(body)
+	if members == nil {
+		return body
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(members, func(m json.Member) bool { return m.Name == name })
+	}
+	if said := clean.Message(e.Sentence()); !has(string(language.Message)) && !strings.Contains(string(body), said) {
+		members.Add(string(language.Message), json.AppendQuote(nil, said))
+	}
+	for _, name := range slices.Sorted(maps.Keys(details)) {
+		if !has(name) {
+			members.Add(name, json.Value(details[name]))
+		}
+	}
+	return members.AppendTo(nil)
 }
 
 // ofProtocol returns s in our own words if its contract has none for a failure of the protocol: what its fallback says of an

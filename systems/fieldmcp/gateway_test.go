@@ -110,7 +110,7 @@ func TestGatewaysOwnKey(t *testing.T) {
 	}
 }
 
-// A limit in the server's own result becomes the HTTP 429, too; older pages call it RATE_LIMIT_USER.
+// A limit in the server's own result becomes the HTTP 429, too, with what the server says of it; older pages call it RATE_LIMIT_USER.
 func TestLimitInResult(t *testing.T) {
 	t.Parallel()
 	promises.Reads(t, "fieldmcp/reads-rate-limit-user", "fieldmcp/rate-limit-org-not-over-http")
@@ -118,10 +118,10 @@ func TestLimitInResult(t *testing.T) {
 	for _, code := range []string{"RATE_LIMIT_ORG", "RATE_LIMIT_USER"} {
 		for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
 			srv := testkit.NewServer(t, testkit.WithForm(form))
-			srv.Always(testkit.GetField, faults.ToolError("", `{"error":true,"code":"`+code+`","message":"Slow down.","retryable":true,"retryAfter":7}`))
+			srv.Always(testkit.GetField, faults.ToolError("", `{"error":true,"code":"`+code+`","message":"Hill Farm is over its plan.","plan":{"calls":5},"retryable":true,"retryAfter":7}`))
 			client := systemtest.Through(t, testkit.Modern, nil, "contract: fieldmcp", "url: "+srv.URL())
 			r := client.Call(t, testkit.GetField, `{"field_id":"F-1"}`)
-			const want = `{"error":"Rate limit exceeded. Try again in 7 seconds.","errorCode":429}`
+			const want = `{"error":"Rate limit exceeded. Try again in 7 seconds.","errorCode":429,"message":"Hill Farm is over its plan.","plan":{"calls":5}}`
 			if r.Status != http.StatusTooManyRequests || string(r.Body) != want || r.Header.Get("Retry-After") != "7" {
 				t.Errorf("%s as %s: HTTP %d %s", code, form, r.Status, r.Body)
 			}

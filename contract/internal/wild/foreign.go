@@ -2,6 +2,8 @@ package wild
 
 import (
 	"cmp"
+	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -20,7 +22,7 @@ type foreign struct {
 	requestID        string
 }
 
-// ReadObject reads an error object. Without a message, ok is false.
+// ReadObject reads an error object. Without a message or a status that says what happened, ok is false.
 func ReadObject(n *json.Node) (e *recourse.Error, ok bool) {
 	f, ok := parseForeign(n)
 	if !ok {
@@ -28,7 +30,22 @@ func ReadObject(n *json.Node) (e *recourse.Error, ok bool) {
 	}
 	e = recourse.New(recourse.KindUnknown, sentence(n))
 	f.apply(e)
-	return e, e.Message != ""
+	return e, e.Message != "" || e.Upstream.Status != 0
+}
+
+// reLeadingStatus is a status before a sentence: "404: no such thing", "[404] no such thing".
+var reLeadingStatus = regexp.MustCompile(`^(?:\[([45]\d\d)\]|([45]\d\d):) `)
+
+// ReadStatus reads a sentence that begins with a status.
+func ReadStatus(text string) (e *recourse.Error, ok bool) {
+	m := reLeadingStatus.FindStringSubmatch(text)
+	if m == nil {
+		return nil, false
+	}
+	e = recourse.New(recourse.KindUnknown, clean.Message(text))
+	status, _ := strconv.Atoi(m[1] + m[2])
+	(&foreign{status: status}).apply(e)
+	return e, true
 }
 
 // AddObject adds to e what an error object says, and returns its sentence. If e has no kind, the status decides it.
@@ -60,7 +77,6 @@ func parseObject(n *json.Node) (foreign, bool) {
 	f := foreign{
 		message: n.Member("message"), failure: n.Member(errorMember),
 		code: n.Member("code"), errorCode: n.Member("errorCode"),
-		status: numberIn(n, "status"),
 	}
 	if raw := n.RawMember("retryable"); raw.Kind() == 't' || raw.Kind() == 'f' {
 		retryable := raw.Kind() == 't'
@@ -70,8 +86,28 @@ func parseObject(n *json.Node) (foreign, bool) {
 	if id := n.Member("requestId"); id != nil {
 		f.requestID, _ = id.Text()
 	}
-	f.status = cmp.Or(f.status, statusInDetails(n.Member("details")), numberIn(n, "statusCode"), numberIn(n, "httpStatus"))
+	f.status = cmp.Or(statusIn(n, statusMembers...), statusInDetails(n.Member("details")), statusIn(n, codeMembers...))
 	return f, true
+}
+
+// statusMembers hold the HTTP status of the other side, and so do codeMembers if they hold a number that is one.
+var (
+	statusMembers = []string{"status", "statusCode", "status_code", "httpStatus", "http_status"}
+	codeMembers   = []string{"code", "errorCode", "error_code", errorMember}
+)
+
+// statusIn returns the first of the members that is the status of a failure, as a number or a text; 0 if none is.
+func statusIn(n *json.Node, names ...string) int {
+	for _, name := range names {
+		member := n.Member(name)
+		if member == nil || len(member.Raw) > len(`"404"`) {
+			continue
+		}
+		if status, err := strconv.Atoi(member.Plain()); err == nil && isFailure(status) {
+			return status
+		}
+	}
+	return 0
 }
 
 // statusInDetails returns the status in the details of an error object, unless they hold something of an
@@ -94,15 +130,6 @@ func statusInDetails(n *json.Node) int {
 		return 0
 	}
 	return cmp.Or(details.Status, details.StatusCode)
-}
-
-// numberIn returns a member that is a whole number, or 0.
-func numberIn(n *json.Node, name string) int {
-	var number int
-	if raw := n.RawMember(name); raw.Kind() != '0' || json.UnmarshalLenient(raw, &number) != nil {
-		return 0
-	}
-	return number
 }
 
 // WaitIn returns the wait that one of the members of an error object states; 0 if none does.

@@ -59,6 +59,18 @@ func spelledWait(text string) (total time.Duration, n int) {
 	}
 }
 
+// WaitSaid returns the wait that a sentence states, such as "Try again in 9 seconds."; 0 if it states none.
+func WaitSaid(text string, now time.Time) (wait time.Duration) {
+	s := &search{now: now}
+	s.text(builtinIndex(), text)
+	for _, f := range s.findings {
+		if !f.quoted {
+			wait = max(wait, f.e.RetryAfter) // it is a minimum
+		}
+	}
+	return wait
+}
+
 // span returns the length of the longest prefix of text whose bytes are all of a class.
 func span(text string, is func(byte) bool) int {
 	n := 0
