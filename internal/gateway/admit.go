@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway/access"
+	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
@@ -25,38 +26,40 @@ func admit(c *call, next next) *failure {
 	}
 	host, origin := c.req.from.Host, c.req.header.Get("Origin")
 	if !c.table.answersTo(host) { // answers may repeat it, metadata above all
-		return refuse(http.StatusForbidden, recourse.New(recourse.KindRefusedOrigin,
+		return answer.Refuse(http.StatusForbidden, recourse.New(recourse.KindRefusedOrigin,
 			"This Host is not allowed. Add it to `hosts` in the gateway's configuration."))
 	}
 	if !known {
-		if done, f := c.describe(); done {
+		if done, f := c.table.describe(&c.req, &c.reply); done {
 			return f
 		}
 		return noServer()
 	}
 	if origin != "" {
 		if !c.table.origins[strings.ToLower(origin)] && !sameHost(origin, host) {
-			return refuse(http.StatusForbidden, recourse.New(recourse.KindRefusedOrigin,
+			return answer.Refuse(http.StatusForbidden, recourse.New(recourse.KindRefusedOrigin,
 				"This Origin is not allowed. Add it to `origins` in the gateway's configuration."))
 		}
-		expose(c.reply.header(), origin)
+		expose(c.reply.Header(), origin)
 	}
 	switch c.req.method {
 	case http.MethodPost, http.MethodGet, http.MethodDelete:
 		return next(c)
 	case http.MethodOptions:
 		if origin != "" && c.req.header.Get("Access-Control-Request-Method") != "" {
-			preflight(c.reply.header(), c.req.header.Get("Access-Control-Request-Headers"))
-			c.reply.empty()
+			preflight(c.reply.Header(), c.req.header.Get("Access-Control-Request-Headers"))
+			c.reply.Empty()
 			return nil
 		}
 	}
-	c.reply.header()["Allow"] = []string{"GET, POST, DELETE"}
-	return refuse(http.StatusMethodNotAllowed, recourse.New(recourse.KindInvalidRequest, "An MCP endpoint accepts POST, GET and DELETE."))
+	c.reply.Header()["Allow"] = []string{"GET, POST, DELETE"}
+	return answer.Refuse(http.StatusMethodNotAllowed,
+		recourse.New(recourse.KindInvalidRequest, "An MCP endpoint accepts POST, GET and DELETE."))
 }
 
 func noServer() *failure {
-	return refuse(http.StatusNotFound, recourse.New(recourse.KindInvalidRequest, "There is no MCP server at this path. Check the URL."))
+	return answer.Refuse(http.StatusNotFound,
+		recourse.New(recourse.KindInvalidRequest, "There is no MCP server at this path. Check the URL."))
 }
 
 // answersTo reports whether the gateway goes by that host name.
@@ -93,40 +96,40 @@ func preflight(h http.Header, headers string) {
 
 // describe answers a request for an endpoint's metadata as a protected resource (RFC 9728). Without a path, this is the only endpoint
 // with metadata. It reports false if the request is for something else.
-func (c *call) describe() (done bool, f *failure) {
-	path, ok := strings.CutPrefix(c.req.from.URL.EscapedPath(), access.MetadataPath)
+func (t *table) describe(r *request, reply *answer.Reply) (done bool, f *failure) {
+	path, ok := strings.CutPrefix(r.from.URL.EscapedPath(), access.MetadataPath)
 	if !ok || path != "" && path[0] != '/' {
 		return false, nil
 	}
-	c.req.from.Body = http.NoBody
-	on := c.table.described(path)
+	r.from.Body = http.NoBody
+	on := t.described(path)
 	if on == nil {
 		return false, nil
 	}
 	if path == "" || path == "/" {
 		path = on.entry.Path
 	}
-	h := c.reply.header()
+	h := reply.Header()
 	h.Set("Access-Control-Allow-Origin", "*") // they are public
-	switch c.req.method {
+	switch r.method {
 	case http.MethodGet, http.MethodHead:
 	case http.MethodOptions:
 		h.Set("Access-Control-Allow-Methods", "GET")
 		h.Set("Access-Control-Allow-Headers", "*")
-		c.reply.empty()
+		reply.Empty()
 		return true, nil
 	default:
 		h["Allow"] = []string{"GET, OPTIONS"}
-		return true, refuse(http.StatusMethodNotAllowed,
+		return true, answer.Refuse(http.StatusMethodNotAllowed,
 			recourse.New(recourse.KindInvalidRequest, "The metadata of a protected resource take GET."))
 	}
-	text, err := on.access.Metadata(c.table.base(c.req.from)+path, on.entry.Title, on.entry.Grants)
+	text, err := on.access.Metadata(t.base(r.from)+path, on.entry.Title, on.entry.Grants)
 	if err != nil {
-		return true, settled(recourse.From(err))
+		return true, answer.Settled(recourse.From(err))
 	}
 	h["Content-Type"] = []string{wire.TypeJSON}
 	h["Cache-Control"] = []string{"max-age=300"}
-	c.reply.send(http.StatusOK, text)
+	reply.Send(http.StatusOK, text)
 	return true, nil
 }
 

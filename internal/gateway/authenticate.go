@@ -10,6 +10,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/gateway/access"
+	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/policy/auth"
 	"github.com/recoursehq/recourse/retry"
@@ -29,13 +30,13 @@ func authenticate(c *call, next next) *failure {
 	missing := door.Missing(c.req.header, c.on.asked)
 	switch user := c.req.user; {
 	case missing != "":
-		return refuseAt(contract.AtCredentialsMissing, recourse.Unauthenticated().
+		return answer.RefuseAt(contract.AtCredentialsMissing, recourse.Unauthenticated().
 			WithMessage("The header %s is missing.", missing))
 	case c.on.userParam != "" && user == "":
-		return refuseAt(contract.AtUserMissing, recourse.Missing(c.on.userParam).
+		return answer.RefuseAt(contract.AtUserMissing, recourse.Missing(c.on.userParam).
 			WithMessage("The path lacks the %s.", c.on.userParam))
 	case c.on.userParam != "" && !door.IsUser(user):
-		return refuseAt(contract.AtUserInvalid, recourse.New(recourse.KindNotFound, "").
+		return answer.RefuseAt(contract.AtUserInvalid, recourse.New(recourse.KindNotFound, "").
 			WithMessage("The %s in the path is not valid.", c.on.userParam))
 	}
 	if refusal := c.on.users.May(c.req.ctx, &who, c.req.user); refusal != nil {
@@ -88,18 +89,18 @@ func (c *call) refuseAccess(refusal *auth.Refusal) *failure {
 		if kind == recourse.KindRateLimited {
 			status = http.StatusTooManyRequests
 		}
-		c.reply.header()["Retry-After"] = []string{limits.Seconds(refusal.Record.RetryAfter)}
+		c.reply.Header()["Retry-After"] = []string{limits.Seconds(refusal.Record.RetryAfter)}
 	}
 	if c.req.method == http.MethodPost && c.req.body == nil {
 		c.req.msg.ID = door.FirstID(c.req.intake.First())
 	}
-	return &failure{e: refusal.Record, refusal: true, at: refusal.At, status: status, ofCaller: true}
+	return &failure{Err: refusal.Record, Refusal: true, At: refusal.At, Status: status, OfCaller: true}
 }
 
 // challenge tells the client what to bring; code is the error of a token that was understood.
 func (c *call) challenge(code string, refusal *auth.Refusal) {
 	metadata := c.table.base(c.req.from) + access.MetadataPath + c.req.from.URL.EscapedPath()
-	c.reply.header().Add("WWW-Authenticate", c.on.access.Challenge(code, refusal, metadata))
+	c.reply.Header().Add("WWW-Authenticate", c.on.access.Challenge(code, refusal, metadata))
 }
 
 // Again implements [access.Verifier]. The configuration may have changed since the call has come.
@@ -125,12 +126,12 @@ func (on *endpoint) Again(r *http.Request) *auth.Refusal {
 // again. A call that may have changed something must not be repeated automatically: its client learns about
 // the credentials with the next call.
 func (c *call) refuseLapsed(refusal *auth.Refusal) *failure {
-	if !c.reply.started && c.member == nil && (c.out.counted == 0 || c.rule.nature == retry.Reads) {
+	if !c.reply.Started && c.member == nil && (c.out.counted == 0 || c.rule.nature == retry.Reads) {
 		return c.refuseAccess(refusal)
 	}
 	e := refusal.Record.WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 	if c.out.counted > 0 && c.rule.nature != retry.Reads {
 		e = e.WithEffect(recourse.EffectUnknown)
 	}
-	return &failure{e: e, at: contract.AtSession}
+	return &failure{Err: e, At: contract.AtSession}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/call/toolcall"
+	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/gateway/toollist"
 	"github.com/recoursehq/recourse/internal/policy/auth"
 	"github.com/recoursehq/recourse/internal/policy/auth/grant"
@@ -49,11 +50,11 @@ func (c *call) permit(use *grant.Use) *failure {
 	switch {
 	case d.Allowed:
 		return nil
-	case len(d.Lacks) > 0 && !c.reply.started && !c.req.stdio && c.member == nil:
+	case len(d.Lacks) > 0 && !c.reply.Started && !c.req.stdio && c.member == nil:
 		refusal := auth.MissingScope(slices.Concat(c.who.verified.Scopes, d.Lacks), d.Lacks)
 		c.challenge("insufficient_scope", refusal)
 		e := refusal.Record.WithOrigin(recourse.OriginCaller)
-		return &failure{e: e, refusal: true, at: contract.AtSession, status: http.StatusForbidden, ofCaller: true}
+		return &failure{Err: e, Refusal: true, At: contract.AtSession, Status: http.StatusForbidden, OfCaller: true}
 	}
 	what := "use " + c.req.msg.Method
 	if use.Tool != "" {
@@ -63,7 +64,7 @@ func (c *call) permit(use *grant.Use) *failure {
 	if use.Tool != "" && c.on.lets(&c.who, use.Tool, use.ReadOnly) {
 		e = e.WithMessage("%s may not %s with these arguments.", c.who.verified.Name, what)
 	}
-	return settled(e.CausedBy(d.Cause))
+	return answer.Settled(e.CausedBy(d.Cause))
 }
 
 // forbidden returns the failure for a caller who lacks permission.

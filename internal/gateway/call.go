@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/access"
-	"github.com/recoursehq/recourse/internal/gateway/account"
+	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/gateway/deadline"
 	"github.com/recoursehq/recourse/internal/gateway/intake"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
@@ -32,27 +32,25 @@ type call struct {
 	req     request          // the client's message: gateway, admit, authenticate, receive, deliver; many for a nested call
 	on      *endpoint        // the endpoint, and the server behind it, held open: admit
 	who     caller           // caller, for authenticate and many
-	session *session.Session // for legacy clients: findSession; session opens one
-	account account.Account  // caller; connect looks it up
-	rule    rule             // route, patience; listRequest brings lists, enforcing notes the server's own progress
+	session *session.Session // for legacy clients: session
+	rule    rule             // route, patience; validate brings lists, modes notes the server's own progress
 	trace   spanContext      // trace, many
-	reply   reply            // the only way back to the client: any stage
+	reply   answer.Reply     // the only way back to the client: any stage
 	out     outcome          // how the call is going, and how it ended: any stage
-	sent    attempt          // the last attempt: attempt
+	sent    attempt          // the last attempt: repeat
 
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	deadline *deadline.Deadline
 	recheck  *access.Recheck // of a caller who was verified
 
-	in     inbound     // what the server sends: send, with enforcing, large and judge
-	outer  *outer      // at an endpoint with several servers, for nested calls: many
-	of     *outer      // for a nested call, what it is a part of: many
-	member *memberConn // and its server: many
+	in     answer.Inbound // what the server sends: send, with modes
+	of     *outer         // for a nested call, what it is a part of: many
+	member *memberConn    // and its server: many
 
-	mask    *redact.Masker // created for the first failure: translate; see [call.masker]
+	mask    *redact.Masker // created for the first failure: translate; connect and deliver drop it
 	held    bool           // the target is held
-	tainted bool           // the memory is not used again: panic, hedge, whose other attempt may still be under way
+	tainted bool           // the memory is not used again: finish after a panic, hedge, whose other attempt may still be under way
 }
 
 // A request is what a client sent. It does not change after receive.
@@ -136,6 +134,9 @@ type (
 	// A step is a stage of a single attempt.
 	step = func(a *attempt, try try) end
 	try  = func(a *attempt) end // the rest of the steps
+
+	failure = answer.Failure
+	end     = answer.End
 )
 
 // The stages of a call: those around it, those that let it in, and those of its endpoint, which carry it out. once
@@ -192,24 +193,23 @@ func (g *Gateway) newCall() *call {
 // serve answers the call.
 func (c *call) serve() {
 	c.req.id = wire.RequestID(c.req.header.Get(wire.HeaderRequestID))
-	c.reply.header()[wire.HeaderRequestID] = []string{c.req.id}
+	c.reply.Header()[wire.HeaderRequestID] = []string{c.req.id}
 	_ = c.table.serve(c) // the client has its answer
 }
 
 // overHTTP says that the call is an HTTP request, with the answer to w.
 func (c *call) overHTTP(w http.ResponseWriter, r *http.Request) {
 	c.req.come(r.Context(), r.Method, r.Header, r)
-	c.reply.http.ResponseWriter = w
-	c.reply.w = &c.reply.http
-	c.req.intake = intake.Intake{From: r, By: c.reply.w}
+	c.reply.HTTP.ResponseWriter = w
+	c.reply.W = &c.reply.HTTP
+	c.req.intake = intake.Intake{From: r, By: c.reply.W}
 }
 
 // emptyCall returns a call with the memory that every call needs.
 func emptyCall() *call {
-	return &call{
-		deadline: new(deadline.Deadline), recheck: new(access.Recheck),
-		req: request{msg: new(wire.Message)}, in: inbound{messages: new(wire.MessageReader), scan: new(wire.Scanner)},
-	}
+	c := &call{deadline: new(deadline.Deadline), recheck: new(access.Recheck), req: request{msg: new(wire.Message)}}
+	c.in = answer.NewInbound(c.masker, c.notice, c.edit)
+	return c
 }
 
 // within limits the time of the call: it ends after quiet without a sign of life, and after most in any case.
@@ -247,7 +247,7 @@ func (r *request) left() bool { return r.ctx.Err() != nil }
 
 // release ends the call, and keeps its memory for another one.
 func (c *call) release() {
-	if c.in.hasQuestion {
+	if c.in.HasQuestion {
 		c.session.Questions.Drop(c.deadline)
 	}
 	c.deadline.Stop()
@@ -273,11 +273,10 @@ func (c *call) forget() {
 		deadline: c.deadline, recheck: c.recheck,
 		req: request{msg: c.req.msg},
 		out: outcome{Outcome: observe.Outcome{Attempts: c.out.Attempts[:0]}, allowance: c.out.allowance},
-		in:  inbound{messages: c.in.messages, scan: c.in.scan},
+		in:  c.in,
 	}
 	c.req.msg.Reset()
-	c.in.scan.Reset()
-	c.in.messages.Reset(nil, false, 0, 0)
+	c.in.Forget()
 }
 
 // enter finds the endpoint that the request is for, and holds its target open until the call has ended. It
@@ -303,7 +302,7 @@ func (c *call) hold(on *endpoint) bool {
 		return false
 	}
 	c.on, c.held = on, true
-	c.reply.passes = on.passes
+	c.reply.Passes = on.passes
 	return true
 }
 

@@ -22,16 +22,19 @@ func TestForgetLeavesNothing(t *testing.T) {
 	if err := testkit.Use(used, samples...); err != nil {
 		t.Fatal(err)
 	}
-	for _, kept := range []any{used.req.msg, used.in.messages, used.in.scan} {
+	for _, kept := range []any{used.req.msg, used.in.Messages, used.in.Scan} {
 		if err := testkit.Use(kept, samples...); err != nil {
 			t.Fatal(err)
 		}
 	}
 	used.forget()
 	fresh.forget()
-	all := slices.Concat(testkit.Unlike(used.req.msg, fresh.req.msg), testkit.Unlike(used.in.messages, fresh.in.messages),
-		testkit.Unlike(used.in.scan, fresh.in.scan))
-	fresh.req.msg, fresh.in.messages, fresh.in.scan = used.req.msg, used.in.messages, used.in.scan
+	all := slices.Concat(testkit.Unlike(used.req.msg, fresh.req.msg), testkit.Unlike(used.in.Messages, fresh.in.Messages),
+		testkit.Unlike(used.in.Scan, fresh.in.Scan))
+	fresh.req.msg, fresh.in.Messages, fresh.in.Scan = used.req.msg, used.in.Messages, used.in.Scan
+	for _, c := range []*call{used, fresh} { // its own functions
+		c.in.Masker, c.in.Notice, c.in.Edit = nil, nil, nil
+	}
 	fresh.deadline, fresh.recheck = used.deadline, used.recheck // timers, stopped when a call ends
 	for _, left := range append(all, testkit.Unlike(used, fresh)...) {
 		t.Error("left:", left)

@@ -33,6 +33,9 @@ type caller struct {
 	// credentials and address tell unverified callers apart for limits, if the endpoint has any; see [caller.counted].
 	credentials upstream.Caller
 	address     netip.Addr
+
+	account account.Account // at the server's provider: connect looks it up
+	outer   *outer          // the request at an endpoint with several servers, for nested calls; nil: it is at another one
 }
 
 // counted returns the caller as limits count calls.
@@ -86,12 +89,12 @@ func (c *call) identify(verified *authn.Identity, of *outer) {
 		who.credentials, who.address = upstream.CallerOf(credentials...), door.Counted(c.table.proxies.Client(c.req.from))
 	}
 	if p := c.table.providers[c.on.entry.Connection]; p != nil {
-		c.account = account.At(p, c.g.reach.Connections, account.Holder{
+		c.who.account = account.At(p, c.g.reach.Connections, account.Holder{
 			Verified: &who.verified, User: who.user, Server: c.on.entry.Name, Login: c.table.logins[verified.Access] != nil,
 		})
 		// Callers with different accounts share nothing at the server.
 		with := func(id upstream.Caller) upstream.Caller {
-			return upstream.CallerOf(string(id[:]), "account", c.account.Owner())
+			return upstream.CallerOf(string(id[:]), "account", c.who.account.Owner())
 		}
 		who.id, who.server = with(who.id), with(who.server)
 	}

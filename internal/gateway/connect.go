@@ -1,12 +1,14 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/authn"
+	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/gateway/session"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
@@ -21,33 +23,33 @@ func connect(c *call, next next) *failure {
 		return next(c)
 	}
 	if c.req.era == wire.Modern && c.req.isCall() {
-		if params, ok := c.account.TakeAnswer(c.req.msg.Params); ok {
+		if params, ok := c.who.account.TakeAnswer(c.req.msg.Params); ok {
 			if e := c.req.change(params); e != nil {
-				return settled(e)
+				return answer.Settled(e)
 			}
 		}
 	}
 	if c.req.asks() {
-		c.account.LookUp(c.req.ctx)
+		c.who.account.LookUp(c.req.ctx)
 	}
 	return next(c)
 }
 
 // invite adds the link for connecting the account to failures that connecting would fix.
 func (c *call) invite(err error, scopes []string) *recourse.Error {
-	c.unmask() // what the person needs is shown
-	return c.account.Invite(c.req.ctx, c.table.base(c.req.from), err, scopes)
+	c.mask = nil // what the person needs is shown
+	return c.who.account.Invite(c.req.ctx, c.table.base(c.req.from), err, scopes)
 }
 
 // rejected handles a server's refusal of the credential. It returns nil if there is a new one, so that the
 // call can be sent again: by refusing, the server says that it did nothing.
 func (c *call) rejected(last *end) *recourse.Error {
-	err := c.account.Replace(c.ctx)
+	err := c.who.account.Replace(c.ctx)
 	switch {
 	case err != nil:
 		return c.invite(err, nil)
-	case c.reply.hasBegun(), last.full && !c.rule.mayRepeat(c.on.to, last):
-		title := c.account.Title()
+	case c.reply.HasBegun(), last.Full && !c.rule.mayRepeat(c.on.to, last):
+		title := c.who.account.Title()
 		return recourse.Unavailable(title).WithMessage("The access to %s had expired. It is renewed now.", title).
 			WithOrigin(recourse.OriginGateway)
 	}
@@ -57,28 +59,29 @@ func (c *call) rejected(last *end) *recourse.Error {
 // aboutAccount handles a tool's failure that may be about the caller's account: a server that passes the
 // credential on to the provider reports the provider's objection in its result.
 func (c *call) aboutAccount(f *failure) end {
-	e := f.e
-	if !c.req.isCall() || !c.account.Concerns(e) {
-		return f.end()
+	e := f.Err
+	c.out.Reason = cmp.Or(f.Reason, c.out.Reason)
+	if !c.req.isCall() || !c.who.account.Concerns(e) {
+		return f.End()
 	}
-	if e.Kind == recourse.KindMissingScope && !c.account.IsOutdated(c.ctx) {
-		return settled(c.failing(c.in.shown()).effectOf(e, c.invite(e, e.MissingScopes))).end()
+	if e.Kind == recourse.KindMissingScope && !c.who.account.IsOutdated(c.ctx) {
+		return answer.Settled(c.failing(c.in.Shown()).effectOf(e, c.invite(e, e.MissingScopes))).End()
 	}
-	return end{why: accountRefused, e: e}
+	return end{Why: answer.AccountRefused, Err: e}
 }
 
 // refusesAccount reports whether a server refuses the caller's credential or its permissions. If so, the
 // failure says which scopes are missing.
 func (c *call) refusesAccount(status int, header http.Header) (refuses bool, narrowed *recourse.Error) {
-	if c.account.Header == "" {
+	if c.who.account.Header == "" {
 		return false, nil
 	}
 	switch status {
 	case http.StatusUnauthorized:
 		return true, nil
 	case http.StatusForbidden:
-		if e := c.account.LacksScope(header.Get("WWW-Authenticate")); e != nil {
-			if c.account.IsOutdated(c.ctx) {
+		if e := c.who.account.LacksScope(header.Get("WWW-Authenticate")); e != nil {
+			if c.who.account.IsOutdated(c.ctx) {
 				return true, nil
 			}
 			return true, c.invite(e, e.MissingScopes)
@@ -107,13 +110,13 @@ func (c *call) showLink(f *failing, e *recourse.Error) {
 	form, _ := record.MarshalJSON() // without one there is no data
 	if c.req.era == wire.Modern {
 		c.out.Form = wire.InputRequired
-		c.reply.message(http.StatusOK, c.req.msg.ID, wire.AppendResult(nil, c.req.msg.ID, c.account.Question(form)))
+		c.reply.Message(http.StatusOK, c.req.msg.ID, wire.AppendResult(nil, c.req.msg.ID, c.who.account.Question(form)))
 		return
 	}
 	c.out.Form = strconv.Itoa(wire.CodeURLElicitation)
-	c.g.notices.WhenConnected(&c.account, c.session, c.g.background)
-	text := wire.AppendError(nil, c.req.msg.ID, wire.CodeURLElicitation, e.Sentence(), c.account.Elicitation(form))
-	c.reply.message(http.StatusOK, c.req.msg.ID, text)
+	c.g.notices.WhenConnected(&c.who.account, c.session, c.g.background)
+	text := wire.AppendError(nil, c.req.msg.ID, wire.CodeURLElicitation, e.Sentence(), c.who.account.Elicitation(form))
+	c.reply.Message(http.StatusOK, c.req.msg.ID, text)
 }
 
 // lettingIn returns the authenticators of the endpoints that an entry of access control lets callers in to.
@@ -141,4 +144,20 @@ func (g *Gateway) ConnectLink(ctx context.Context, providerName, owner string) (
 		return "", err
 	}
 	return g.URL() + path, nil
+}
+
+// connected ends a call whose caller has no account at the server's provider.
+func connected(c *call, next next) *failure {
+	if !c.req.isCall() {
+		return next(c)
+	}
+	if c.who.account.Awaits() {
+		c.deadline.Suspend()
+		c.who.account.Await(c.ctx, c.deadline.Left()/2)
+		c.deadline.Alive()
+	}
+	if c.who.account.Missing != nil {
+		return answer.Settled(c.invite(c.who.account.Missing, nil))
+	}
+	return next(c)
 }

@@ -3,20 +3,14 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"io"
-	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/gateway/masking"
-	"github.com/recoursehq/recourse/internal/gateway/observe"
+	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/gateway/session"
 	"github.com/recoursehq/recourse/internal/pause"
-	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
@@ -41,31 +35,31 @@ func deliver(c *call, try try) *failure {
 	if ends {
 		if where, _, _ := c.session.At(); where != c.on.to.backend.Place { // nobody else knows it
 			c.removeSession()
-			c.reply.empty()
+			c.reply.Empty()
 			return nil
 		}
 	}
 	for {
 		last := c.tryToDeliver(try)
 		switch {
-		case last.why == answered && ends && last.status < http.StatusMultipleChoices:
+		case last.Why == answer.Answered && ends && last.Status < http.StatusMultipleChoices:
 			c.removeSession()
 			return nil
-		case last.why == answered, last.why == failed:
-			return last.settled()
-		case last.why == sessionLost && ends: // it has ended at the server as well
+		case last.Why == answer.Answered, last.Why == answer.Failed:
+			return last.Settled()
+		case last.Why == answer.SessionLost && ends: // it has ended at the server as well
 			c.removeSession()
-			c.reply.empty()
+			c.reply.Empty()
 			return nil
-		case last.why == sessionLost && !c.out.renewed:
-			err := c.renewSession(c.ctx, last.generation)
+		case last.Why == answer.SessionLost && !c.out.renewed:
+			err := c.renewSession(c.ctx, last.Generation)
 			if c.out.renewed = err == nil; c.out.renewed {
 				continue
 			}
-			last.e = recourse.From(err)
+			last.Err = recourse.From(err)
 		}
-		f := refuse(statusOf(c.req.method, last.e), last.e)
-		f.last = last
+		f := answer.Refuse(statusOf(c.req.method, last.Err), last.Err)
+		f.Last = last
 		return f
 	}
 }
@@ -73,7 +67,7 @@ func deliver(c *call, try try) *failure {
 // tryToDeliver sends the message, in a session that its server knows.
 func (c *call) tryToDeliver(try try) end {
 	if e := c.moveSession(); e != nil {
-		return again(e)
+		return answer.Again(e)
 	}
 	return try(c.attempt())
 }
@@ -104,65 +98,46 @@ func statusOf(method string, e *recourse.Error) int {
 }
 
 // handedOver handles the answer to a message that has none of its own.
-func (m enforcing) handedOver(c *call) end {
-	method, resp := c.req.method, c.in.resp
+func (c *call) handedOver() end {
+	method, resp := c.req.method, c.in.Resp
 	switch {
 	case method == http.MethodGet && resp.Stream:
-		m.passStream(c) // its end is not a failure: the client opens it again
-	case c.reply.started: // a stream that is held open continues or ends
-		text, _ := io.ReadAll(io.LimitReader(resp, maxErrorBody)) // if reading fails, the status still counts
-		e := c.on.to.reader.HTTP(resp.Status, resp.Header, text, "").Error()
-		if c.lostSession(c.in.session, resp.Status, e) {
-			return end{why: sessionLost, e: e}
+		c.passStream() // its end is not a failure: the client opens it again
+	case c.reply.Started: // a stream that is held open continues or ends
+		e := c.in.Undelivered()
+		if c.lostSession(c.in.Session, resp.Status, e) {
+			return end{Why: answer.SessionLost, Err: e}
 		}
-		return again(e)
+		return answer.Again(e)
 	case resp.Status == http.StatusMethodNotAllowed && method != http.MethodPost:
-		return c.reply.passMethods(c.on.to.entry.Title)
+		return c.reply.PassMethods(c.on.to.entry.Title)
 	case resp.Status >= http.StatusMultipleChoices:
 		return c.refusal()
 	default:
-		c.reply.passOn(c.in.resp)
+		c.reply.PassOn(c.in.Resp)
 	}
-	return end{why: answered}
-}
-
-// passMethods tells the client which HTTP methods the server accepts, which is how clients find out that there is no
-// stream to listen to. An answer without a message gets one, since some clients would otherwise try an older
-// transport.
-func (r *reply) passMethods(title string) end {
-	resp := r.from
-	if resp.Header.Get("Allow") == "" {
-		resp.Header.Set("Allow", http.MethodPost)
-	}
-	if wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeJSON) {
-		r.passOn(resp)
-		return end{why: answered}
-	}
-	allow := resp.Header["Allow"]
-	r.header()["Allow"] = allow
-	e := recourse.New(recourse.KindInvalidRequest, fmt.Sprintf("%s takes %s.", title, strings.Join(allow, ", ")))
-	return (&failure{e: e, status: resp.Status, expected: true}).end()
+	return end{Why: answer.Answered}
 }
 
 // passStream passes on a stream without an end of its own, its messages masked.
-func (enforcing) passStream(c *call) {
+func (c *call) passStream() {
 	dropped := false
 	c.stream(func(part *wire.Part) *wire.Event {
 		if part.First {
-			dropped = !part.Complete && !part.Other && c.on.tooLongToMask(c.in.signs, c.req.id)
+			dropped = !part.Complete && !part.Other && c.in.TooLongToMask()
 		}
 		if dropped {
 			return nil
 		}
-		c.unmask() // the stream has no end: each message has a budget of its own
+		c.mask = nil // the stream has no end: each message has a budget of its own
 		event := &part.Event
-		if event.First && event.Complete && c.in.signs != nil && c.in.forged() {
-			event = event.Changed(withoutRecord(event.Data))
+		if event.First && event.Complete && c.in.Signs != nil && c.in.Forged() {
+			event = event.Changed(answer.WithoutRecord(event.Data))
 		}
 		if c.on.grants != nil && event.First && event.Complete && json.Lookup(event.Data, "/result/tools") != nil {
 			event = event.Changed(granted(event.Data, c.sees)) // the rest of an answer
 		}
-		return c.spoken(event)
+		return c.in.Spoken(event)
 	})
 }
 
@@ -170,26 +145,26 @@ func (enforcing) passStream(c *call) {
 // the gateway ends it. Once it has begun, it has no deadline.
 func (c *call) stream(spoken func(*wire.Part) *wire.Event) {
 	c.deadline.Stop()
-	resp := c.in.resp
+	resp := c.in.Resp
 	release := context.AfterFunc(c.on.to.backend.Streams, func() { _ = resp.Close() }) // ends the reading
 	defer release()
 	c.leave()
-	c.reply.startEvents()
-	c.reply.w.Flush()
+	c.reply.StartEvents()
+	c.reply.W.Flush()
 	var of *session.Session
 	if c.req.method == http.MethodGet {
 		of = c.session
 	}
-	listener := of.Listen(c.reply.note)
+	listener := of.Listen(c.reply.Note)
 	defer listener.Close()
-	for c.in.open(); c.in.next(); {
-		part := c.in.part
+	for c.in.Open(); c.in.Next(); {
+		part := c.in.Part
 		listener.Begin()
 		if bytes.Contains(part.Data, []byte(wire.MethodToolsChanged)) {
 			c.on.to.backend.Lists.Changed(listRequest{c}.Key())
 		}
 		if event := spoken(part); event != nil {
-			c.reply.say(event, c.in.said())
+			c.reply.Say(event, c.in.Said())
 		}
 		if part.Complete {
 			listener.End()
@@ -198,26 +173,6 @@ func (c *call) stream(spoken func(*wire.Part) *wire.Event) {
 			return
 		}
 	}
-}
-
-// spoken masks an event that is not an answer.
-func (c *call) spoken(event *wire.Event) *wire.Event {
-	if c.on.redact == redact.Off {
-		return event
-	}
-	return masking.Event(c.masker, event)
-}
-
-// tooLongToMask reports whether a message that is larger than decide_within is a notification: it cannot be masked,
-// and nobody waits for it.
-func (on *endpoint) tooLongToMask(signs *wire.Signs, requestID string) bool {
-	if on.redact == redact.Off || !bytes.HasPrefix(signs.Method, []byte("notifications/")) {
-		return false
-	}
-	on.g.log.Warn("a notification was dropped: it is longer than decide_within and cannot be masked",
-		slog.String("server", on.entry.Name), slog.String("request_id", requestID),
-		slog.String("method", observe.Beginning(string(signs.Method))))
-	return true
 }
 
 const (
@@ -236,18 +191,18 @@ func holdOpen(c *call, next next) *failure {
 	if c.req.method != http.MethodGet {
 		return f
 	}
-	for wait := holdFirst; f != nil && f.last.e != nil; wait = min(2*wait, holdMost) {
-		if c.req.left() || !f.last.isAway() {
-			if c.reply.started {
+	for wait := holdFirst; f != nil && f.Last.Err != nil; wait = min(2*wait, holdMost) {
+		if c.req.left() || !isAway(f.Last.Err) {
+			if c.reply.Started {
 				return nil
 			}
 			return f
 		}
-		if !c.reply.started {
+		if !c.reply.Started {
 			c.detach()
-			c.reply.beginEvents()
-			c.reply.w.Flush()
-			c.survive(c.failing(&f.last).settle(f.e), "the server cannot be reached: the stream is held open")
+			c.reply.BeginEvents()
+			c.reply.W.Flush()
+			c.survive(c.failing(&f.Last).settle(f.Err), "the server cannot be reached: the stream is held open")
 		}
 		if !pause.For(c.ctx, wait+rand.N(wait)/2) { // the client or the gateway has ended it
 			return nil
@@ -257,9 +212,10 @@ func holdOpen(c *call, next next) *failure {
 	return f
 }
 
-// isAway reports whether another attempt to open a stream is of use: the server does not say that it offers none.
-func (t *end) isAway() bool {
-	status := t.e.Upstream.Status
+// isAway reports whether another attempt to open a stream is of use after that failure: the server does not say that it
+// offers none.
+func isAway(e *recourse.Error) bool {
+	status := e.Upstream.Status
 	return status >= http.StatusInternalServerError || status == http.StatusTooManyRequests ||
-		status == 0 && (t.e.Kind == recourse.KindUnreachable || t.e.Kind == recourse.KindTimeout)
+		status == 0 && (e.Kind == recourse.KindUnreachable || e.Kind == recourse.KindTimeout)
 }

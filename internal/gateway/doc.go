@@ -48,13 +48,11 @@
 // What is true of every call of a tool, whoever carries it out, is in internal/call/toolcall; what is true of
 // every way in is in internal/call/door. Package mcptool uses both as well.
 //
-// A stage is in the file of its name, or beside one that it belongs to. What differs for messages without an answer of
-// their own is in deliver.go, with holdOpen. An observing endpoint has a list of stages of its own: those that act are not
-// in it.
+// A stage is in the file of its name, or beside one that it belongs to: what protects a server in guard.go, findSession in
+// session.go, connected in connect.go. What differs for messages without an answer of their own is in deliver.go, with
+// holdOpen. An observing endpoint has a list of stages of its own: those that act are not in it.
 //
-// [inbound] reads the server's answer and knows what may be wrong with it, and [reply] alone has the client's
-// writer. What happens between the two is up to the endpoint's [mode]: enforcing.go, with what does not fit the
-// decision window in large.go, or observing.go.
+// Package answer brings the server's answer to the client. How it does so is up to the endpoint's [mode] (modes.go).
 //
 // What needs nothing of the call is in a package of its own: access says who may call, limits how much, account
 // has the accounts of callers at providers, backend what is kept of a server across reloads, toollist what a
@@ -66,7 +64,7 @@
 // a request. There the request becomes a call of its own, which takes that server's own stages from connect on;
 // its answer comes back over a [hop.Hop] and is passed on unchanged.
 //
-// A panic in a stage is the failure of its call, and ends no other (panic.go).
+// A panic in a stage is the failure of its call, and ends no other (finish.go).
 //
 // A success is forwarded byte for byte and never decoded; only its id is written as the client wrote it.
 // Notifications, a server's questions to its client, and unknown methods and members pass unchanged in both

@@ -1,19 +1,28 @@
 package gateway
 
 import (
+	"cmp"
+	stdjson "encoding/json"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
+	"strconv"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/call/toolcall"
+	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/gateway/failures"
+	"github.com/recoursehq/recourse/internal/gateway/masking"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/retry"
 )
 
-// A failing is a call that fails, as its failure and the contract need it.
+// A failing is a call that fails: what its failure and the contract need to know of it, and how its client is told.
 type failing struct {
 	call   toolcall.Call
 	member *memberConn
@@ -22,26 +31,39 @@ type failing struct {
 	full     bool   // the server has begun to answer in full
 	isCall   bool   // of a tool
 	modern   bool   // by its era
-	http     bool   // it can be answered with a whole HTTP answer
+	http     bool   // it can be answered with a whole HTTP answer: not over stdio, and not once the answer has begun
 	url      string // of the request
 	user     string // whom the path names
 	forwards bool   // the server gets the client's own credentials
+
+	id      wire.ID
+	version string // of the protocol, for which the client has asked
+	reply   *answer.Reply
+	out     *outcome
 }
 
 // failing describes the call after an attempt that has ended so.
 func (c *call) failing(last *end) *failing {
+	m := c.req.msg
 	f := &failing{
-		member: c.member, held: last.why == heldBack, full: last.full, isCall: c.req.isCall(), modern: c.req.era == wire.Modern,
-		http: c.req.answersHTTP(&c.reply), url: c.table.url(c.req.from), user: c.who.user, forwards: c.on.to.reader.PassesCredentials,
+		member: c.member, held: last.Why == answer.HeldBack, full: last.Full, isCall: c.req.isCall(), modern: c.req.era == wire.Modern,
+		http: !c.reply.Started && !c.req.stdio, url: c.table.url(c.req.from), user: c.who.user,
+		id: m.ID, version: cmp.Or(c.req.header.Get(wire.HeaderVersion), m.ProtocolVersion), reply: &c.reply, out: &c.out,
 	}
+	if c.on == nil { // it was for no server
+		f.call = toolcall.Call{ID: c.req.id, Method: m.Method, Contract: contract.MustBuiltin(contract.Default)}
+		return f
+	}
+	to := c.on.to
+	f.forwards = to.reader.PassesCredentials
 	f.call = toolcall.Call{
-		Listed: c.rule.listed, ID: c.req.id, Method: c.req.msg.Method, Name: c.req.msg.Name, Arguments: c.req.msg.Arguments,
-		Contract: c.on.contract, Kept: c.on.to.reader.Weak, Masker: c.masker, Nature: c.rule.nature, Assumed: c.rule.assumed,
-		Ran: c.out.counted > 0, Doubt: c.out.doubt, Broke: failures.Broke(last.status),
-		Relays: true, Title: c.on.to.entry.Title,
-		InSession: (c.session != nil || f.modern || last.full) && last.why != sessionLost, Trusted: c.on.to.entry.Trusted,
+		Listed: c.rule.listed, ID: c.req.id, Method: m.Method, Name: m.Name, Arguments: m.Arguments,
+		Contract: c.on.contract, Kept: to.reader.Weak, Masker: c.masker, Nature: c.rule.nature, Assumed: c.rule.assumed,
+		Ran: c.out.counted > 0, Doubt: c.out.doubt, Broke: failures.Broke(last.Status),
+		Relays: true, Title: to.entry.Title,
+		InSession: (c.session != nil || f.modern || last.Full) && last.Why != answer.SessionLost, Trusted: to.entry.Trusted,
 		Reads: func(name string, t *toolcall.Entry) bool {
-			return c.on.natureOf(name, c.on.to.entry.Tool(name), t) == retry.Reads
+			return c.on.natureOf(name, to.entry.Tool(name), t) == retry.Reads
 		},
 	}
 	if v := c.rule.Verify; v != nil {
@@ -92,4 +114,122 @@ func (f *failing) at(e *recourse.Error) contract.At {
 	default:
 		return contract.AtUpstream
 	}
+}
+
+// status returns the HTTP status that the era requires for a failure, or 0.
+func (f *failing) status(e *recourse.Error) int {
+	return f.reply.ProtocolStatus(f.call.Method, f.modern, e.Kind)
+}
+
+// write ends the call in the contract's form.
+func (f *failing) write(of *failure) {
+	e, from, told := f.settle(of.Err), of.Original, &of.Last.Told
+	status := 0
+	if !from.IsResult() { // the protocol has no status for what a result says
+		status = f.status(e)
+	}
+	call := f.describe(e, status)
+	switch {
+	case from.Raw != nil:
+	case told.Tells(e) && (told.From == f.call.Contract || told.IsResult()):
+		from = *told
+	case failures.Quotes(e):
+		from.From = f.call.Contract
+	}
+	call.Relay.Original, call.Relay.OriginalAt, call.Relay.OriginalContract = stdjson.RawMessage(from.Raw), from.At, from.From
+	f.send(f.call.Contract.Write(e, call), e)
+}
+
+// refuse ends a request that was not accepted as a call.
+func (f *failing) refuse(of *failure) {
+	e := of.Err
+	if e.Origin == "" {
+		e = e.WithOrigin(recourse.OriginCaller)
+	}
+	e = e.WithRequestID(f.call.ID)
+	if f.call.Masker != nil {
+		e = f.call.Masker().Error(e).CausedBy(e.Cause())
+	}
+	call := &contract.Call{At: of.At, Status: of.Status, HTTP: f.http, Method: f.call.Method, URL: f.url}
+	told := f.call.Contract.Write(f.effect(e), call)
+	if of.OfCaller && told.Surface == contract.SurfaceRPC {
+		told = contract.MustBuiltin(contract.Default).Write(f.effect(e), call)
+	}
+	f.send(told, e)
+}
+
+// send sends an answer in the contract's form, masked, and records it.
+func (f *failing) send(told contract.Answer, e *recourse.Error) {
+	if f.call.Masker != nil {
+		told = masking.Answer(f.call.Masker(), told, f.url)
+	}
+	told = withProtocolData(told, e, f.version)
+	if told.Asks { // a question is no failure
+		f.reply.Message(told.Status, f.id, wire.AppendResult(nil, f.id, told.Result))
+		return
+	}
+	f.out.record(told.Record.CausedBy(e.Cause()), "")
+	switch told.Surface {
+	case contract.SurfaceHTTP:
+		f.out.Form = strconv.Itoa(told.Status)
+		maps.Copy(f.reply.Header(), told.Header)
+		f.reply.Send(told.Status, told.Body)
+	case contract.SurfaceResult:
+		f.out.Form = "tool_error" // as in OpenTelemetry's conventions for MCP
+		f.reply.Message(told.Status, f.id, wire.AppendResult(nil, f.id, told.Result))
+	case contract.SurfaceRPC:
+		f.out.Form = strconv.Itoa(told.RPCCode)
+		f.reply.Message(told.Status, f.id, wire.AppendError(nil, f.id, told.RPCCode, told.Message, told.Data))
+	}
+}
+
+// passRPCError passes on a JSON-RPC error under the server's own code, which the client's program may know.
+// It is masked, and has the record in its data unless it is about the message itself. If it is incomplete,
+// only the code is passed on.
+func (f *failing) passRPCError(of *failure) {
+	e := f.settle(of.Err)
+	raw := json.Value(f.call.Masker().JSON(of.RPC.Of(of.Text)))
+	record := f.call.Contract.Write(e, f.describe(e, 0)).Record
+	f.out.record(e, "")
+	code, err := strconv.Atoi(string(json.Lookup(raw, "/code")))
+	if err != nil {
+		code = wire.CodeInternalError
+	}
+	f.out.Form = strconv.Itoa(code)
+	if of.Cut {
+		form, _ := record.MarshalJSON() // without one there is no data
+		f.reply.Message(of.Status, f.id, wire.AppendError(nil, f.id, code, e.Sentence(), form))
+		return
+	}
+	own := failures.WithoutRecord(raw) // the record of a trusted server is part of e
+	if !failures.IsProtocol(e) || f.call.Trusted && len(own) != len(raw) {
+		own = failures.WithRecord(own, record)
+	}
+	f.reply.Message(of.Status, f.id, wire.Splice(nil, of.Text, wire.Edit{At: of.ID, With: f.id}, wire.Edit{At: of.RPC, With: own}))
+}
+
+// passRefusal passes an HTTP answer that is a failure on to the client, masked, with its own status and
+// challenge.
+func (f *failing) passRefusal(of *failure) {
+	f.out.record(f.effect(of.Err), notedAuth)
+	f.out.Form = strconv.Itoa(f.reply.From.Status)
+	body := masking.Body(f.call.Masker(), of.Text)
+	f.reply.Head(0, false)
+	_ = f.reply.Put(body)
+}
+
+// withProtocolData adds to the data of a JSON-RPC error what the protocol requires beside the record (MCP
+// 2026-07-28, "Errors"); requested is the version that the client asked for.
+func withProtocolData(told contract.Answer, e *recourse.Error, requested string) contract.Answer {
+	if e.Kind != recourse.KindUnsupportedVersion || told.Surface != contract.SurfaceRPC {
+		return told
+	}
+	var versions []string // as the server said
+	_ = json.Unmarshal(json.Value(e.Details["supported"]), &versions)
+	versions = slices.DeleteFunc(versions, func(v string) bool { return len(v) != len(wire.Version20260728) })
+	if len(versions) == 0 {
+		versions = wire.Versions()
+	}
+	told.Data = door.WithVersions(told.Data, versions, requested)
+	return told
 }

@@ -1,12 +1,17 @@
 package gateway
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
@@ -31,14 +36,14 @@ const maxTries = 16
 // finish ends the call, and tells every observer the outcome, once. It never panics.
 func finish(c *call, next next) *failure {
 	if f := c.caught(next); f != nil { // translate has panicked: nothing more can be written
-		c.out.record(f.e, "answer broken off")
-		c.reply.broken = true
+		c.out.record(f.Err, "answer broken off")
+		c.reply.Broken = true
 	}
 	c.out.End = observe.Failed
 	switch {
-	case c.reply.broken:
+	case c.reply.Broken:
 		c.out.End = observe.BrokenOff
-	case c.reply.gone, c.req.left() && !c.answered():
+	case c.reply.Gone, c.req.left() && !c.answered():
 		c.out.End = observe.Left
 	case c.out.Record == nil:
 		c.out.End = observe.Succeeded
@@ -51,13 +56,13 @@ func finish(c *call, next next) *failure {
 // answered reports whether the client has a whole answer, with which it may well have gone.
 func (c *call) answered() bool {
 	lasts := c.req.method == http.MethodGet || c.req.msg.Method == wire.MethodListen
-	return c.reply.started && c.out.Record == nil && !lasts
+	return c.reply.Started && c.out.Record == nil && !lasts
 }
 
 // tell tells every observer how the call has ended.
 func tell(c *call) *failure {
-	defer c.in.close()
-	relayed := c.outer.isRelayed() && c.out.Record == nil
+	defer c.in.Close()
+	relayed := c.who.outer.isRelayed() && c.out.Record == nil
 	silent := len(c.g.observers) == 1 && !c.table.config.AccessLog && len(c.out.Failures) == 0 // only the log, and nothing for it
 	if relayed || silent {
 		return nil
@@ -109,7 +114,7 @@ func (c *call) outcome() *observe.Outcome {
 	o.ID, o.Caller, o.User, o.Peer = c.req.id, c.who.verified, c.req.user, c.req.from.RemoteAddr
 	o.Method, o.Name, o.Nature = observe.MethodName(c.req.msg.Method), c.req.msg.Name, c.rule.nature
 	o.Assumed = c.rule.assumed
-	o.Status, o.Bytes, o.Limit, o.Span = c.reply.status, c.reply.bytes, c.out.allowance.Refused, c.trace.Span
+	o.Status, o.Bytes, o.Limit, o.Span = c.reply.Status, c.reply.Bytes, c.out.allowance.Refused, c.trace.Span
 	o.Private, o.Logged = c.private(), c.table.config.AccessLog
 	o.Request = observe.Sent{
 		HTTPMethod: c.req.method, Method: c.req.msg.Method, Meta: c.req.msg.Meta, Bytes: len(c.req.body), Held: cap(c.req.body),
@@ -138,4 +143,65 @@ func (c *call) private() observe.Private {
 		p.Contract, p.Entry = c.on.contract, c.on.secrets
 	}
 	return p
+}
+
+// caught continues with the next stages. A panic in one of them becomes the failure of this call, and ends no other.
+func (c *call) caught(next next) (f *failure) {
+	defer func() {
+		switch fault := recover(); fault {
+		case nil:
+		case http.ErrAbortHandler: // net/http's way to break an answer off without a word
+			c.reply.Broken, f = true, nil
+		default:
+			f = c.panicked(fault)
+		}
+	}()
+	return next(c)
+}
+
+// panicked logs a panic, which is a bug, and returns the failure of its call: written if nothing has been sent yet,
+// else the answer is broken off.
+func (c *call) panicked(fault any) *failure {
+	cause := c.g.logPanic(c.req.id, fault)
+	c.tainted = true
+	e := recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(cause)
+	if c.out.counted > 0 {
+		e = e.WithEffect(recourse.EffectUnknown)
+	}
+	switch {
+	case c.reply.Started:
+		return &failure{Err: e, Off: true}
+	case c.on == nil || !c.req.asks():
+		return answer.Refuse(http.StatusInternalServerError, e)
+	default:
+		return answer.Settled(e)
+	}
+}
+
+// A thrown is a panic in another goroutine, on its way to the call that it belongs to.
+type thrown struct {
+	fault any
+	stack []byte
+}
+
+// throw returns what a goroutine has recovered from, to be thrown again; nil: nothing.
+func throw(fault any) any {
+	switch fault {
+	case nil, http.ErrAbortHandler:
+		return fault
+	default:
+		return thrown{fault, debug.Stack()}
+	}
+}
+
+// logPanic logs a panic in a call, and returns it as an error.
+func (g *Gateway) logPanic(id string, fault any) error {
+	from, elsewhere := fault.(thrown)
+	if !elsewhere {
+		from = thrown{fault, debug.Stack()}
+	}
+	cause := fmt.Errorf("panic: %v", from.fault)
+	g.log.LogAttrs(context.Background(), slog.LevelError, "panic", slog.String("request_id", id),
+		slog.Any("cause", observe.Private{}.Mask(cause)), slog.String("stack", string(from.stack)))
+	return cause
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/gateway/access"
 	"github.com/recoursehq/recourse/internal/gateway/account"
+	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/gateway/backend"
 	"github.com/recoursehq/recourse/internal/gateway/front"
 	"github.com/recoursehq/recourse/internal/gateway/intake"
@@ -54,7 +55,7 @@ type Gateway struct {
 	checks  *access.Checks         // of the users whom callers may be
 	listens atomic.Pointer[string] // the address, once it serves
 
-	large   chan struct{} // holds a token for each failure larger than the decision window
+	large   answer.Room // for failures larger than the decision window
 	notices account.Notices
 
 	backends *backend.Set
@@ -88,7 +89,7 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 	reach.Pause, reach.Redis = cmp.Or(reach.Pause, 100*time.Millisecond), cmp.Or(reach.Redis, 100*time.Millisecond)
 	g := &Gateway{
 		log: log, reach: reach,
-		large: make(chan struct{}, largeFailures), notices: account.NewNotices(),
+		large: answer.NewRoom(), notices: account.NewNotices(),
 		observers: []observe.Observer{observe.Log{To: log}}, states: seal.New(),
 		counting: limits.NewCounting(reach.Redis, log),
 	}
@@ -187,7 +188,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := g.newCall()
 	c.overHTTP(w, r)
 	defer c.release()
-	if c.serve(); c.reply.broken {
+	if c.serve(); c.reply.Broken {
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -204,12 +205,12 @@ func (g *Gateway) Answer(w front.Writer, r *front.Request) (whole bool, effect r
 	if r.Method == http.MethodPost {
 		c.req.intake.Line = &r.Line
 	}
-	c.reply.w = w
+	c.reply.W = w
 	c.serve()
-	if e := c.out.Record; c.reply.broken && e != nil {
+	if e := c.out.Record; c.reply.Broken && e != nil {
 		effect = e.Effect
 	}
-	return !c.reply.broken, effect
+	return !c.reply.Broken, effect
 }
 
 // URL returns the gateway's own URL, as people on its machine reach it if nothing else is known.

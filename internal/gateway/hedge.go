@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
@@ -74,7 +75,7 @@ func (a *attempt) race(try try) *attempt {
 		return first
 	}
 	end := first.finish(false) // only the other one is left
-	first.note(end.status, end.e)
+	first.note(end.Status, end.Err)
 	<-other.half.begun
 	return other
 }
@@ -155,7 +156,7 @@ func (a *attempt) tellCancelled(ctx context.Context) {
 	}
 	params := fmt.Appendf(nil, `{"requestId":%s,"reason":%q}`, id, errOutrun)
 	body := wire.AppendRequest(nil, nil, wire.MethodCancelled, params)
-	if resp, err := a.of.on.to.up.Do(ctx, a.of.request(a.half.header, body)); err == nil {
+	if resp, err := a.of.on.to.up.Do(ctx, a.of.who.request(a.half.header, body)); err == nil {
 		_ = resp.Close() // it is a notification
 	}
 }
@@ -168,17 +169,17 @@ func (a *attempt) yielded(resp *wire.Answer, err error) end {
 		if err == nil {
 			_ = resp.Close()
 		}
-		return end{why: outrun}
+		return end{Why: answer.Outrun}
 	case err != nil:
-		return again(recourse.From(err))
+		return answer.Again(recourse.From(err))
 	}
 	defer func() { _ = resp.Close() }()
-	e := to.reader.BadResponse(errNoMessage)
+	e := to.reader.BadResponse(answer.ErrNoMessage)
 	switch {
 	case resp.Status != http.StatusOK:
 		e = to.reader.HTTP(resp.Status, resp.Header, nil, "").Error()
 	case a.half.broken != nil:
 		e = to.broken(a.ctx, a.half.broken)
 	}
-	return end{why: repeatable, e: e, status: resp.Status}
+	return end{Why: answer.Repeatable, Err: e, Status: resp.Status}
 }

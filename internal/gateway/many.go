@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -134,7 +133,7 @@ func placeOf(on *endpoint) string {
 // routeMany prepares a request at an endpoint with several servers for the calls that are made for it there.
 func (c *call) routeMany() {
 	o := &outer{
-		who: c.who, id: c.req.id, name: c.on.entry.Name, trace: c.trace, stdio: c.req.stdio,
+		who: caller{user: c.who.user, verified: c.who.verified}, id: c.req.id, name: c.on.entry.Name, trace: c.trace, stdio: c.req.stdio,
 		apart: slices.Clone(c.req.identifiedBy(identityWords(&c.who.verified))),
 	}
 	from := c.req.from // which is not ours once the call has ended
@@ -143,13 +142,13 @@ func (c *call) routeMany() {
 	if len(o.apart) == 0 && c.session != nil {
 		o.apart = []string{"session", c.session.ID}
 	}
-	c.outer = o
+	c.who.outer = o
 }
 
 // memberReads reports whether a tool that clients call offered only reads, by what is known of all servers
 // that may have it.
 func (c *call) memberReads(offered string) bool {
-	known, r := false, c.request(c.upstreamHeader(), nil)
+	known, r := false, c.who.request(c.req.upstreamHeader(c.on, &c.who, &c.rule), nil)
 	if r.Message = (&wire.Message{Meta: c.req.msg.Meta}); c.req.era == wire.Legacy {
 		const version = `"` + wire.MetaProtocolVersion + `":"` + wire.Version20260728 + `"`
 		r.Message.Meta = json.Value("{" + version + `,"` + wire.MetaClientCapabilities + `":{}}`)
@@ -169,40 +168,6 @@ func (c *call) memberReads(offered string) bool {
 		known = true
 	}
 	return known
-}
-
-// relaying passes on the answer of a server's own stages. Anything else is handled like an answer from any
-// other server.
-type relaying struct{ enforcing }
-
-func (relaying) final(*call) string { return "the server's own stages repeat what is safe to repeat" }
-
-func (relaying) answer(c *call) end {
-	if !c.outer.isRelayed() || !c.req.asks() {
-		return enforcing{}.answer(c)
-	}
-	if c.outer.free {
-		c.giveBack()
-	}
-	if c.in.resp.Status != http.StatusOK {
-		c.reply.passOn(c.in.resp)
-		return end{why: answered}
-	}
-	c.in.open()
-	if c.in.messages.Read(c.in.resp, wire.AsIs); c.in.stream {
-		c.reply.startEvents()
-		c.reply.w.Flush()
-	}
-	for c.in.next() {
-		c.deadline.Alive()
-		if c.reply.relay(&c.in.part.Event, c.in.stream, c.in.said()); c.reply.gone {
-			return end{why: answered}
-		}
-	}
-	if !errors.Is(c.in.err, io.EOF) {
-		c.reply.abort()
-	}
-	return end{why: answered}
 }
 
 // An outer is a request at an endpoint with several servers, as seen by the calls that are made for it at the
@@ -255,7 +220,7 @@ func (m *memberConn) Do(ctx context.Context, r *upstream.Request) (*wire.Answer,
 	go h.Serve(func() (broken bool) {
 		defer c.release()
 		_ = c.table.nested(c) // the client has its answer
-		return c.reply.broken
+		return c.reply.Broken
 	})
 	resp, ok := h.Answer()
 	if !ok {
@@ -272,7 +237,7 @@ func (m *memberConn) Do(ctx context.Context, r *upstream.Request) (*wire.Answer,
 func (m *memberConn) call(ctx context.Context, of *outer, r *upstream.Request, h front.Writer) (*call, error) {
 	c := m.on.g.newCall()
 	c.req.come(ctx, http.MethodPost, r.Header, of.from)
-	c.req.intake, c.reply.w = intake.Intake{From: of.from, By: h}, h
+	c.req.intake, c.reply.W = intake.Intake{From: of.from, By: h}, h
 	c.req.id, c.req.stdio = of.id, of.stdio
 	c.member, c.of, c.req.nested, c.req.era, c.req.user = m, of, true, wire.Modern, of.who.user
 	if c.req.body, c.req.parsed = r.Body, r.Message; r.Message != nil {
@@ -366,7 +331,7 @@ func (c *call) bindsState() bool {
 
 // bindState ties the state in a server's question to the request that it belongs to.
 func (c *call) bindState(text []byte) []byte {
-	if !c.bindsState() || string(c.in.signs.ResultType) != wire.InputRequired {
+	if !c.bindsState() || string(c.in.Signs.ResultType) != wire.InputRequired {
 		return text
 	}
 	if c.member == nil && bridge.Holds(json.Text(text, "/result/"+wire.RequestState)) {
@@ -386,20 +351,10 @@ func (c *call) ownState() *recourse.Error {
 	params, ok := many.OwnState(c.req.msg.Params, c.table.states, statePurpose(&c.req, &c.who, c.on))
 	if !ok {
 		return recourse.New(recourse.KindInvalidValue, "").
-			WithMessage("The requestState was not given to this caller for this request of %s. Call again without it.", c.on.to.entry.Title).
+			WithMessage("The requestState was not given to this caller for this request of %s. Call again without it.", c.on.entry.Title).
 			WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
 	}
 	return c.req.change(params)
-}
-
-// refuseState returns the failure for a request whose state is not from the server. It is meant for the
-// client's program, not for its model, so it is a JSON-RPC error whatever the contract says.
-func (in *inbound) refuseState(id wire.ID, e *recourse.Error) *failure {
-	text := wire.AppendError(nil, id, wire.CodeInvalidParams, e.Sentence(), nil)
-	if in.rescan(text) != nil {
-		return settled(e)
-	}
-	return in.rpcFailure(http.StatusOK, text, e)
 }
 
 // statePurpose returns what a state is bound to.

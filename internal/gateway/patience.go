@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -55,7 +54,7 @@ func (c *call) patiently(wait func()) {
 		case <-tick.C:
 			if !c.rule.reports {
 				c.rule.told++
-				c.reply.progress(token, c.rule.told)
+				c.reply.Progress(token, c.rule.told)
 			}
 		}
 	}
@@ -65,19 +64,3 @@ func (c *call) patiently(wait func()) {
 func (r *request) takesEvents() bool {
 	return r.stdio || strings.Contains(strings.Join(r.header["Accept"], ","), wire.TypeEventStream)
 }
-
-// progress tells the client that its call goes on. Progress has to grow: the steps are small, since the server may report its own
-// later on.
-func (r *reply) progress(token json.Value, n int) {
-	if !r.started {
-		r.held, r.wraps = true, true
-		r.beginEvents()
-	}
-	if r.events {
-		_ = r.note(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":{"progressToken":%s,"progress":%d.%03d,"message":%q}}`,
-			wire.MethodProgress, token, n/1000, n%1000, "The call goes on.")) // the client has gone: the context says so
-	}
-}
-
-// hasBegun reports whether part of the server's answer has been sent.
-func (r *reply) hasBegun() bool { return r.started && !r.held }

@@ -14,6 +14,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
@@ -59,7 +60,7 @@ func (w *watcher) Ended(o *observe.Outcome) {
 // forbidding is an additional stage: it refuses requests with the header X-Forbidden.
 func forbidding(c *call, next next) *failure {
 	if c.req.header.Get("X-Forbidden") != "" {
-		return refuse(http.StatusForbidden, recourse.New(recourse.KindPermissionDenied, ""))
+		return answer.Refuse(http.StatusForbidden, recourse.New(recourse.KindPermissionDenied, ""))
 	}
 	if c.req.header.Get("X-Panic") != "" {
 		panic(http.ErrAbortHandler)
@@ -180,14 +181,14 @@ func TestClientGoesWithItsAnswer(t *testing.T) {
 	})
 
 	client := testkit.NewClient(t, url+"/farm/mcp", testkit.Modern)
-	answer, err := client.OpenCall(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
+	got, err := client.OpenCall(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err := answer.NextMessage(); err != nil || m.Result == nil {
+	if m, err := got.NextMessage(); err != nil || m.Result == nil {
 		t.Fatalf("got %+v, %v", m, err)
 	}
-	answer.Close()
+	got.Close()
 	<-w.more
 	want := []seen{{End: observe.Succeeded, Attempts: []int{200}, Status: 200}}
 	if diff := cmp.Diff(want, w.calls); diff != "" {

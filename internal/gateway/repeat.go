@@ -2,14 +2,61 @@ package gateway
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway/answer"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/pause"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/retry"
 )
+
+// An attempt is one request to the server, on its way through the stages that repeat has made for each.
+type attempt struct {
+	of      *call
+	ctx     context.Context
+	half    *half             // of a call that may be hedged; nil: it is the only attempt at the time
+	request *upstream.Request // prepare and spread
+	report  observe.Attempt   // spread and send
+
+	id         wire.ID // the request's id at the server; nil: the client's own
+	session    string  // its id at the server
+	generation int     // of the client's session
+}
+
+// attempt returns the next attempt, in memory of the call's.
+func (c *call) attempt() *attempt {
+	c.sent = attempt{of: c, ctx: c.ctx}
+	return &c.sent
+}
+
+// isSpare reports whether it is the second one of two: it waits for nothing.
+func (a *attempt) isSpare() bool { return a.half != nil && a.half.spare }
+
+// begin counts an attempt that is sent now.
+func (a *attempt) begin() {
+	o := &a.of.out
+	o.counted++
+	o.Sent++
+	a.report.Wait, a.report.Began = o.wait, time.Now()
+	o.wait = 0
+}
+
+// note tells observers how an attempt has ended: in e, or without a failure.
+func (a *attempt) note(status int, e *recourse.Error) {
+	a.report.Took, a.report.Status = time.Since(a.report.Began), status
+	if e != nil {
+		a.report.Failure = e.Kind
+	}
+	if o := &a.of.out; len(o.Attempts) < maxTries {
+		o.Attempts = append(o.Attempts, a.report)
+	}
+}
 
 // repeat sends a request again if that is safe and useful. Only transport failures are a reason: a failure
 // that a tool returned is for the caller to judge.
@@ -23,21 +70,21 @@ func repeat(c *call, try try) *failure {
 	for {
 		last := try(c.attempt())
 		switch {
-		case last.why == answered, last.why == failed:
-			return last.settled()
-		case last.why == heldBack && before.why != 0:
+		case last.Why == answer.Answered, last.Why == answer.Failed:
+			return last.Settled()
+		case last.Why == answer.HeldBack && before.Why != 0:
 			c.out.Reason = reasonHeldBack
-			before.e = before.e.WithRetryAfter(max(before.e.RetryAfter, last.e.RetryAfter))
-			return before.settled()
-		case last.why == accountRefused:
+			before.Err = before.Err.WithRetryAfter(max(before.Err.RetryAfter, last.Err.RetryAfter))
+			return before.Settled()
+		case last.Why == answer.AccountRefused:
 			if refusal := c.rejected(&last); refusal != nil {
-				last.e = c.failing(&last).effectOf(last.e, refusal)
-				return last.settled()
+				last.Err = c.failing(&last).effectOf(last.Err, refusal)
+				return last.Settled()
 			}
 			c.out.counted-- // the server did nothing
 			c.out.decided("the server refused the account's credential, and there is a new one", 0)
 			continue
-		case last.why == sessionLost && !c.reply.hasBegun():
+		case last.Why == answer.SessionLost && !c.reply.HasBegun():
 			if c.regain(&last, renewed) {
 				renewed = true
 				c.out.counted-- // the server did nothing
@@ -45,25 +92,25 @@ func repeat(c *call, try try) *failure {
 				continue
 			}
 		}
-		if c.rule.nature == retry.Writes && errors.Is(last.e.Cause(), upstream.ErrSessionLost) {
+		if c.rule.nature == retry.Writes && errors.Is(last.Err.Cause(), upstream.ErrSessionLost) {
 			c.out.Reason = "the server has lost the session, and there is no new one"
-			return last.settled()
+			return last.Settled()
 		}
 		f := c.failing(&last)
-		last.e = f.inContract(f.effect(last.e))
+		last.Err = f.inContract(f.effect(last.Err))
 		if !c.decide(f, &last) {
-			return last.settled()
+			return last.Settled()
 		}
 		before = last
 		// A session that died with its program may be renewed once more.
-		renewed = renewed && (c.rule.nature == retry.Writes || last.status != 0)
+		renewed = renewed && (c.rule.nature == retry.Writes || last.Status != 0)
 	}
 }
 
 // decide decides whether an attempt is repeated, and waits before that.
 func (c *call) decide(f *failing, last *end) bool {
-	c.out.doubt = c.out.doubt || last.e.Effect == recourse.EffectUnknown
-	decision := c.on.to.policy.Decide(last.e, c.rule.nature, c.out.counted, c.deadline.Left())
+	c.out.doubt = c.out.doubt || last.Err.Effect == recourse.EffectUnknown
+	decision := c.on.to.policy.Decide(last.Err, c.rule.nature, c.out.counted, c.deadline.Left())
 	c.out.Reason = decision.Reason
 	if decision.Repeat {
 		c.out.Reason = c.final(f, last)
@@ -96,10 +143,10 @@ func (c *call) final(f *failing, last *end) string {
 	if reason := c.on.mode.final(c); reason != "" {
 		return reason
 	}
-	switch e := last.e; {
+	switch e := last.Err; {
 	case !c.rule.mayRepeat(c.on.to, last):
 		return "the server refused the call, and only its words say that the same call can succeed"
-	case last.why == heldBack:
+	case last.Why == answer.HeldBack:
 		return reasonHeldBack
 	case errors.Is(e.Cause(), upstream.ErrNotStarted):
 		return "cannot start the program"
@@ -116,7 +163,7 @@ func (c *call) final(f *failing, last *end) string {
 // itself says that waiting helps. A server's words to that effect are enough only if nothing is written, or
 // the server is trusted.
 func (r *rule) mayRepeat(at *target, last *end) bool {
-	return r.nature != retry.Writes || at.entry.Trusted || last.status == 0 || last.status == http.StatusTooManyRequests
+	return r.nature != retry.Writes || at.entry.Trusted || last.Status == 0 || last.Status == http.StatusTooManyRequests
 }
 
 // regain renews a session that the server has lost. By answering 404, the server says that it did nothing, so that the
@@ -124,11 +171,11 @@ func (r *rule) mayRepeat(at *target, last *end) bool {
 // write fails with what is known of it: the 404, which is no reason to make the call again.
 func (c *call) regain(lost *end, before bool) bool {
 	if before {
-		lost.e = c.on.to.lostAgain(c.rule.nature, lost.e)
+		lost.Err = c.on.to.lostAgain(c.rule.nature, lost.Err)
 		return false
 	}
 	for attempt := 1; ; attempt++ {
-		err := c.renewSession(c.ctx, lost.generation)
+		err := c.renewSession(c.ctx, lost.Generation)
 		if err == nil {
 			return true
 		}
@@ -137,10 +184,10 @@ func (c *call) regain(lost *end, before bool) bool {
 		switch {
 		case d.Repeat && c.on.to.backend.Budget.Take() && pause.For(c.ctx, d.Wait):
 		case c.rule.nature == retry.Writes:
-			lost.e = c.on.to.lostFor(err)
+			lost.Err = c.on.to.lostFor(err)
 			return false
 		default:
-			lost.e, lost.status = e, 0 // the call has no answer
+			lost.Err, lost.Status = e, 0 // the call has no answer
 			return false
 		}
 	}

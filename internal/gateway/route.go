@@ -7,6 +7,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/retry"
 )
@@ -22,18 +23,18 @@ func route(c *call, next next) *failure {
 		return next(c)
 	}
 	if e := c.ownState(); e != nil {
-		return c.in.refuseState(c.req.msg.ID, e)
+		return c.in.InvalidParams(c.req.msg.ID, e)
 	}
 	c.rule.nature = natureOfMethod(c.req.msg.Method)
 	name, ownTool := c.req.msg.Name, c.req.isCall() && c.on.many == nil // else the server's own stages know more of it
 	if ownTool {
 		c.rule.Tool = c.on.to.entry.Tool(name)
-		c.knowTool(nil)
+		c.rule.know(c.on, name, nil)
 	}
 	c.rule.wait = c.on.ownWait(&c.req)
 	c.within(c.rule.Timeout+c.rule.wait, c.on.to.entry.MaxTimeout+c.rule.wait)
 	if e := c.moveSession(); e != nil {
-		return settled(e)
+		return answer.Settled(e)
 	}
 	if !ownTool {
 		return next(c)
@@ -50,7 +51,7 @@ func routeTool(c *call, next next) *failure {
 	}
 	c.rule.listed = c.rule.list.In(name)
 	e := c.rule.listed.Find(name, listRequest{c}.again)
-	c.knowTool(c.rule.listed.Tool)
+	c.rule.know(c.on, name, c.rule.listed.Tool)
 	if e != nil && (listRequest{c}).mayRefuse() {
 		if f := c.on.mode.object(c, c.unknownTool()); f != nil {
 			return f
@@ -62,7 +63,7 @@ func routeTool(c *call, next next) *failure {
 // withLastList returns f with what the server's last list says, if the server could not be asked for another one: that
 // the called tool is not among its tools may be all that is wrong.
 func (c *call) withLastList(f *failure) *failure {
-	if f == nil || f.e.Kind.Class() != recourse.ClassUpstream || f.last.status != 0 {
+	if f == nil || f.Err.Kind.Class() != recourse.ClassUpstream || f.Last.Status != 0 {
 		return f
 	}
 	names := c.on.to.backend.Lists.Seen(listRequest{c})
@@ -73,7 +74,8 @@ func (c *call) withLastList(f *failure) *failure {
 		names = nil
 	}
 	told := *f
-	told.e = f.e.WithMessage("%s When it last listed its tools: %s", f.e.Sentence(), c.member.noneNamed(c.req.msg.Name, names).Message)
+	none := c.member.noneNamed(c.req.msg.Name, names)
+	told.Err = f.Err.WithMessage("%s When it last listed its tools: %s", f.Err.Sentence(), none.Message)
 	return &told
 }
 
@@ -89,10 +91,10 @@ func natureOfMethod(method string) retry.Nature {
 	}
 }
 
-// knowTool notes what the called tool does to the world; listed is its description in the server's list, or nil.
-func (c *call) knowTool(listed *toolcall.Entry) {
-	said := c.on.said(c.req.msg.Name, c.rule.Tool, listed)
-	c.rule.nature, c.rule.assumed = said.Nature(), said.Assumed()
+// know notes what the called tool does to the world; listed is its description in the server's list, or nil.
+func (r *rule) know(on *endpoint, name string, listed *toolcall.Entry) {
+	said := on.said(name, r.Tool, listed)
+	r.nature, r.assumed = said.Nature(), said.Assumed()
 }
 
 // natureOf returns the nature of a tool; entry is the tool's entry in the configuration, and listed its

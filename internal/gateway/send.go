@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
@@ -18,7 +19,7 @@ import (
 
 // prepare makes the request of an attempt.
 func prepare(a *attempt, try try) end {
-	c, method, header := a.of, a.of.req.method, a.of.upstreamHeader()
+	c, method, header := a.of, a.of.req.method, a.of.req.upstreamHeader(a.of.on, &a.of.who, &a.of.rule)
 	if method != http.MethodPost {
 		if delete(header, "Content-Type"); method == http.MethodGet {
 			header["Accept"] = acceptSSE
@@ -35,7 +36,7 @@ func prepare(a *attempt, try try) end {
 		}
 		header[api.KeyHeader] = []string{c.out.key}
 	}
-	a.request = c.request(header, nil)
+	a.request = c.who.request(header, nil)
 	switch a.request.Method = method; {
 	case method != http.MethodPost:
 	case c.req.msg.Kind == wire.Response: // whose id routeDelivery has removed
@@ -57,26 +58,44 @@ func send(a *attempt, _ try) end {
 	if a.half != nil && !<-a.half.turn {
 		return a.yielded(resp, err)
 	}
-	c.in.reset(a, resp)
+	c.expect(a, resp)
 	if err != nil {
 		end := c.provided(recourse.From(err))
-		a.note(end.status, end.e)
+		a.note(end.Status, end.Err)
 		return end
 	}
-	c.reply.from = resp
+	c.reply.From = resp
 	if c.req.msg.Method == wire.MethodInitialize {
-		c.reply.opening = c.openSession
+		c.reply.Opening = c.openSession
 	}
 	end := c.on.mode.answer(c)
-	end.status, end.full, end.generation = resp.Status, resp.Status == http.StatusOK, a.generation
-	if !c.in.continues {
+	end.Status, end.Full, end.Generation = resp.Status, resp.Status == http.StatusOK, a.generation
+	if f := end.Failure; f != nil && f.Reason != "" {
+		c.out.Reason = f.Reason
+	}
+	if end.Late != nil {
+		c.out.record(c.failing(&end).effect(end.Late), "failure beyond the decision window: not rewritten")
+	}
+	if !c.in.Continues {
 		_ = resp.Close() // its answer is known
 	}
-	if end.e != nil {
-		c.in.close()
+	if end.Err != nil {
+		c.in.Close()
 	}
-	a.note(end.status, end.e)
+	a.note(end.Status, end.Err)
 	return end
+}
+
+// expect prepares for the server's answer to an attempt.
+func (c *call) expect(a *attempt, resp *wire.Answer) {
+	in, on := &c.in, c.on
+	in.Request, in.Era, in.By, in.ID, in.Session = c.req.msg, c.req.era, c.req.id, a.id, a.session
+	in.Server, in.Reader, in.Config, in.Log, in.Large = on.to.entry, on.to.reader, c.table.config, c.g.log, c.g.large
+	in.Reply, in.Deadline, in.Resp, in.Cut = &c.reply, c.deadline, resp, ""
+	in.Masks, in.Whole, in.Binds = on.redact != redact.Off, on.filters(&c.req), c.bindsState()
+	if c.rule.patient {
+		in.Wait = c.patiently
+	}
 }
 
 // do makes the request, and waits for the beginning of the answer.
@@ -115,51 +134,51 @@ func newKey(of *request, who *caller, on *endpoint) string {
 }
 
 // request returns a request to the server for the caller.
-func (c *call) request(header http.Header, body []byte) *upstream.Request {
-	r := &upstream.Request{Header: header, Body: body, Caller: c.who.server}
-	if c.outer != nil {
-		r.Outer = c.outer
+func (who *caller) request(header http.Header, body []byte) *upstream.Request {
+	r := &upstream.Request{Header: header, Body: body, Caller: who.server}
+	if who.outer != nil {
+		r.Outer = who.outer
 	}
 	return r
 }
 
 // upstreamHeader returns the headers that are sent with the client's message.
-func (c *call) upstreamHeader() http.Header {
-	from := c.req.header
+func (r *request) upstreamHeader(on *endpoint, who *caller, rule *rule) http.Header {
+	from := r.header
 	h := make(http.Header)
 	for _, name := range passedOn {
 		if values, ok := from[name]; ok {
 			h[name] = values
 		}
 	}
-	if c.req.intake.Line != nil { // which came without headers
+	if r.intake.Line != nil { // which came without headers
 		h["Content-Type"] = []string{wire.TypeJSON}
-		if c.req.era == wire.Modern {
-			wire.SetHeaders(h, c.req.msg.ProtocolVersion, c.req.msg)
+		if r.era == wire.Modern {
+			wire.SetHeaders(h, r.msg.ProtocolVersion, r.msg)
 		}
 	}
 	switch {
-	case c.req.era != wire.Modern:
-	case c.req.stdio && c.rule.listed.Tool != nil:
-		wire.SetParamHeaders(h, c.req.msg.Arguments, c.rule.listed.Tool.ParamHeaders())
+	case r.era != wire.Modern:
+	case r.stdio && rule.listed.Tool != nil:
+		wire.SetParamHeaders(h, r.msg.Arguments, rule.listed.Tool.ParamHeaders())
 	default:
 		for name, values := range from {
-			if strings.HasPrefix(name, wire.HeaderParamPrefix) && c.rule.mirrors(c.on, &c.req, name) {
+			if strings.HasPrefix(name, wire.HeaderParamPrefix) && rule.mirrors(on, r, name) {
 				h[name] = values
 			}
 		}
 	}
-	for _, name := range c.on.forward {
-		if values := c.req.forwarded(name); len(values) > 0 {
+	for _, name := range on.forward {
+		if values := r.forwarded(name); len(values) > 0 {
 			h[name] = values
 		}
 	}
-	c.on.tellUser(h, c.who.user)
-	if c.account.Header != "" {
-		h[c.account.Header] = []string{c.account.Value}
+	on.tellUser(h, who.user)
+	if who.account.Header != "" {
+		h[who.account.Header] = []string{who.account.Value}
 	}
 	h["Accept"] = acceptBoth
-	h[wire.HeaderRequestID] = []string{c.req.id}
+	h[wire.HeaderRequestID] = []string{r.id}
 	return h
 }
 

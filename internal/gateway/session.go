@@ -10,11 +10,40 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/gateway/session"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
+
+// findSession looks up the session that a legacy message names. A session that is unknown, or was opened with
+// other credentials, such as a token that has since been refreshed, is answered with 404, which tells clients
+// to initialize a new one (MCP 2025-11-25, basic/transports, "Session Management").
+func findSession(c *call, next next) *failure {
+	id := c.req.header.Get(wire.HeaderSession)
+	if c.req.era != wire.Legacy || id == "" || c.req.msg.Method == wire.MethodInitialize {
+		return next(c)
+	}
+	scope := c.table.sessions(c.on, c.who.owner)
+	header := func() http.Header { return adopted(c.on.kept(c.req.upstreamHeader(c.on, &c.who, &c.rule))) }
+	if c.session = scope.Find(c.req.ctx, id, header); c.session == nil {
+		return answer.Refuse(http.StatusNotFound, recourse.New(recourse.KindUnknownSession, ""))
+	}
+	if g, s, redis := c.g, c.session, scope.Redis; redis != nil && s.IsDue() { // the call may be over by then
+		g.background(g.reach.Redis, func(ctx context.Context) { s.Extend(ctx, redis, g.log) })
+	}
+	return next(c)
+}
+
+// sessions returns the sessions that a caller can name at an endpoint.
+func (t *table) sessions(on *endpoint, owner upstream.Caller) session.Scope {
+	to := on.to
+	return session.Scope{
+		Caller: owner, Endpoint: on.entry.Name, Store: to.backend.Sessions, Place: to.backend.Place, URL: to.entry.URL,
+		Sealer: t.sealer, Redis: t.redis, Log: on.g.log,
+	}
+}
 
 const (
 	// maxInitialize limits how much of the answer to initialize is read for a session.
@@ -25,10 +54,11 @@ const (
 
 // openSession creates a session from the answer to initialize, if the server assigned it an id.
 func (c *call) openSession() {
-	if id := c.in.resp.Header.Get(wire.HeaderSession); id != "" {
+	if id := c.in.Resp.Header.Get(wire.HeaderSession); id != "" {
 		scope := c.table.sessions(c.on, c.who.owner)
-		c.session = scope.Open(c.ctx, id, session.Opening{Body: c.req.body, ID: c.req.msg.ID, Header: c.on.kept(c.upstreamHeader())})
-		c.reply.header()[wire.HeaderSession] = []string{c.session.ID}
+		header := c.on.kept(c.req.upstreamHeader(c.on, &c.who, &c.rule))
+		c.session = scope.Open(c.ctx, id, session.Opening{Body: c.req.body, ID: c.req.msg.ID, Header: header})
+		c.reply.Header()[wire.HeaderSession] = []string{c.session.ID}
 	}
 }
 
@@ -75,7 +105,7 @@ func (c *call) moveSession() *recourse.Error {
 // renewSession reopens the session at a server that does not know that generation of it. However many callers
 // find this out, it is done once, and all of them wait for it.
 func (c *call) renewSession(ctx context.Context, generation int) error {
-	up, open, r := c.on.to, c.session.Opening(), c.opening() // the call may be over when they are used
+	up, open, r := c.on.to, c.session.Opening(), c.req.reopening(c.session, c.on, &c.who) // the call may be over when they are used
 	renewal, begun := c.session.Renew(generation)
 	if renewal == nil {
 		return nil
@@ -99,20 +129,20 @@ func (c *call) renewSession(ctx context.Context, generation int) error {
 	}
 }
 
-// opening returns the client's own initialize, on behalf of c's caller. A program sees no credentials, so its
-// clients may change theirs within a session: c's are used.
-func (c *call) opening() *upstream.Request {
-	open := c.session.Opening()
+// reopening returns the client's own initialize that opened a session, on behalf of a caller. A program sees no credentials, so its
+// clients may change theirs within a session: the caller's are used.
+func (r *request) reopening(of *session.Session, on *endpoint, who *caller) *upstream.Request {
+	open := of.Opening()
 	header := open.Header.Clone()
 	if header != nil {
-		header[wire.HeaderRequestID] = []string{c.req.id}
-		if c.who.verified.Known() { // the credentials may have been refreshed since
-			for _, name := range c.on.forward {
-				header[name] = c.req.forwarded(name)
+		header[wire.HeaderRequestID] = []string{r.id}
+		if who.verified.Known() { // the credentials may have been refreshed since
+			for _, name := range on.forward {
+				header[name] = r.forwarded(name)
 			}
 		}
 	}
-	return c.request(header, open.Body)
+	return who.request(header, open.Body)
 }
 
 // reopen sends the client's own initialize again with that id, and then what follows it.
@@ -120,22 +150,22 @@ func (to *target) reopen(ctx context.Context, r *upstream.Request, id wire.ID) (
 	if r.Body == nil {
 		return "", recourse.New(recourse.KindUnknownSession, "").WithOrigin(recourse.OriginServer)
 	}
-	answer, err := upstream.Ask(ctx, to.up, r.Clone(), id, maxInitialize)
+	said, err := upstream.Ask(ctx, to.up, r.Clone(), id, maxInitialize)
 	if err != nil {
 		return "", err
 	}
-	if answer.Status != http.StatusOK {
-		return "", to.reader.HTTP(answer.Status, answer.Header, answer.Body, "").Error()
+	if said.Status != http.StatusOK {
+		return "", to.reader.HTTP(said.Status, said.Header, said.Body, "").Error()
 	}
-	serverID = answer.Header.Get(wire.HeaderSession)
-	if answer.Error != nil {
+	serverID = said.Header.Get(wire.HeaderSession)
+	if said.Error != nil {
 		return "", recourse.BadResponse(to.entry.Title).WithMessage("%s refused to open the session again.", to.entry.Title).
 			WithOrigin(recourse.OriginServer).WithEffect(recourse.EffectNone)
 	}
 	if serverID != "" {
 		r.Header[wire.HeaderSession] = []string{serverID}
 	}
-	if version := json.Text(answer.Result, "/protocolVersion"); version != "" {
+	if version := json.Text(said.Result, "/protocolVersion"); version != "" {
 		r.Header[wire.HeaderVersion] = []string{version}
 	}
 	r.Body = wire.AppendRequest(nil, nil, wire.MethodInitialized, nil)
@@ -158,11 +188,11 @@ func (c *call) lostSession(sent string, status int, e *recourse.Error) bool {
 	case status != http.StatusBadRequest || e.Kind != recourse.KindUnknownSession:
 		return false
 	}
-	header := c.upstreamHeader()
+	header := c.req.upstreamHeader(c.on, &c.who, &c.rule)
 	header["Content-Type"] = []string{wire.TypeJSON}
 	header[wire.HeaderSession] = []string{sent}
 	id := wire.ID(fmt.Sprintf(`"%s-ping"`, c.req.id))
-	return c.on.to.lost(c.ctx, c.request(header, wire.AppendRequest(nil, id, wire.MethodPing, nil)), id)
+	return c.on.to.lost(c.ctx, c.who.request(header, wire.AppendRequest(nil, id, wire.MethodPing, nil)), id)
 }
 
 // pingTimeout limits how long a server may take to answer a ping.
@@ -173,6 +203,6 @@ func (to *target) lost(ctx context.Context, ping *upstream.Request, id wire.ID) 
 	const maxPong = 64 << 10
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	answer, err := upstream.Ask(ctx, to.up, ping, id, maxPong)
-	return err == nil && (answer.Status == http.StatusNotFound || answer.Status == http.StatusBadRequest)
+	said, err := upstream.Ask(ctx, to.up, ping, id, maxPong)
+	return err == nil && (said.Status == http.StatusNotFound || said.Status == http.StatusBadRequest)
 }

@@ -43,8 +43,8 @@ func throttle(c *call, next next) *failure {
 		return next(c)
 	}
 	if l.Headers {
-		a.TellRemaining(c.reply.header())
-		c.reply.limits = true
+		a.TellRemaining(c.reply.Header())
+		c.reply.Limits = true
 	}
 	f := next(c)
 	if f != nil && c.out.notCharged(f) {
@@ -65,7 +65,7 @@ func (on *endpoint) limitsOf(r *request) *limits.Limits {
 func (c *call) exceeded(e *recourse.Error, now time.Time) *failure {
 	f := c.on.mode.object(c, e)
 	if f != nil {
-		limits.TellRefusal(c.reply.header(), e, now)
+		limits.TellRefusal(c.reply.Header(), e, now)
 	}
 	return f
 }
@@ -73,14 +73,14 @@ func (c *call) exceeded(e *recourse.Error, now time.Time) *failure {
 // notCharged reports whether a call that ended with f is not counted. The server is believed if it says that
 // the caller made a mistake: limits protect the server itself.
 func (o *outcome) notCharged(f *failure) bool {
-	class := f.e.Kind.Class()
+	class := f.Err.Kind.Class()
 	return o.Sent == 0 || class == recourse.ClassInput || class == recourse.ClassProtocol
 }
 
 // giveBack takes the call out of all windows, once.
 func (c *call) giveBack() {
 	a := &c.out.allowance
-	if a.GiveBack(c.ctx, c.table.counter) && c.on.limits.Headers && !c.reply.started {
-		a.TellRemaining(c.reply.header())
+	if a.GiveBack(c.ctx, c.table.counter) && c.on.limits.Headers && !c.reply.Started {
+		a.TellRemaining(c.reply.Header())
 	}
 }

@@ -2,11 +2,21 @@ package gateway
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/call/toolcall"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/toollist"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
+	"github.com/recoursehq/recourse/internal/upstream"
 )
 
 // validate checks a call's arguments against the tool's inputSchema, and the headers that mirror them, so
@@ -29,4 +39,98 @@ func (r *request) refuseArguments(ctx context.Context, t *toolcall.Entry) *recou
 		}
 	}
 	return t.Refuse(ctx, r.msg.Arguments)
+}
+
+// listRequest is a call as package toollist sees it: it asks for the list of its caller's tools.
+type listRequest struct{ of *call }
+
+// Key implements [toollist.Call]: callers are told apart by their credentials, and, if each has its own
+// program, by the session or its substitute.
+func (a listRequest) Key() upstream.Caller {
+	c := a.of
+	switch {
+	case len(c.on.to.entry.Command) == 0 || c.on.to.entry.Share != config.ShareClient:
+		return c.who.id
+	case c.session != nil:
+		return upstream.CallerOf("session", c.session.ID)
+	default:
+		return c.who.server
+	}
+}
+
+// Asker implements [toollist.Call]: a server may list other tools in another session, or for a client with
+// more capabilities.
+func (a listRequest) Asker() upstream.Caller {
+	c := a.of
+	if c.session != nil {
+		return upstream.CallerOf("session", c.session.ID)
+	}
+	return upstream.CallerOf("client", string(c.req.msg.ClientInfo), string(c.req.msg.ClientCapabilities))
+}
+
+func (a listRequest) HeldBack() bool { return a.of.on.to.holdsBack(a.of.rule.lane(&a.of.req)) != nil }
+
+func (a listRequest) Timeout() time.Duration { return a.of.on.to.entry.Timeout }
+
+func (a listRequest) Failed(cause error) (gone bool) {
+	c := a.of
+	c.g.log.LogAttrs(c.ctx, slog.LevelWarn, "tools/list failed: arguments are not checked",
+		slog.String("server", c.on.to.entry.Name), slog.String("request_id", c.req.id), slog.Any("cause", c.private().Mask(cause)))
+	return c.req.left()
+}
+
+func (a listRequest) Page(ctx context.Context, page int, cursor json.Value, limit int) (json.Value, error) {
+	c := a.of
+	id := wire.ID(fmt.Sprintf(`"%s-tools-%d"`, c.req.id, page))
+	params := json.Members{{Name: "cursor", Value: cursor}}
+	header := c.req.upstreamHeader(c.on, &c.who, &c.rule)
+	header["Content-Type"] = []string{wire.TypeJSON}
+	delete(header, wire.HeaderName)
+	maps.DeleteFunc(header, func(name string, _ []string) bool { return strings.HasPrefix(name, wire.HeaderParamPrefix) })
+	if c.req.era == wire.Modern {
+		header[wire.HeaderMethod] = []string{wire.MethodToolsList}
+		params.Add("_meta", json.Without(c.req.msg.Meta, "progressToken")) // nobody listens for a list's progress
+	}
+	generation := c.session.SetHeader(header)
+	body := wire.AppendRequest(nil, id, wire.MethodToolsList, params.AppendTo(nil))
+	answer, err := upstream.Ask(ctx, c.on.to.up, c.who.request(header.Clone(), body), id, int64(limit))
+	if err != nil {
+		return nil, err
+	}
+	if answer.Status != http.StatusOK {
+		reading := c.on.to.reader.HTTP(answer.Status, answer.Header, answer.Body, "")
+		if !c.lostSession(header.Get(wire.HeaderSession), answer.Status, reading.Error()) || c.renewSession(ctx, generation) != nil {
+			return nil, reading.Error()
+		}
+		c.session.SetHeader(header)
+		if answer, err = upstream.Ask(ctx, c.on.to.up, c.who.request(header, body), id, int64(limit)); err != nil {
+			return nil, err
+		}
+	}
+	if answer.Result == nil {
+		return nil, fmt.Errorf("tools/list: HTTP %d: %.200s%.200s", answer.Status, answer.Error, answer.Body)
+	}
+	return answer.Result, nil
+}
+
+// again fetches the list again before the call is refused because of it, unless it was fetched for this caller
+// just now.
+func (a listRequest) again() *toolcall.List {
+	c, newerThan := a.of, time.Now()
+	if c.rule.list.By == a.Asker() {
+		newerThan = newerThan.Add(-toollist.Fresh)
+	}
+	newer := c.on.to.backend.Lists.Get(c.ctx, a, newerThan)
+	c.rule.unconfirmed = newer == nil || newer == c.rule.list && a.HeldBack()
+	if newer != nil {
+		c.rule.list = newer
+	}
+	return &c.rule.list.List
+}
+
+// mayRefuse reports whether the call may be refused because of the list: it was given to this caller, and
+// contains the tool, or is complete and up to date.
+func (a listRequest) mayRefuse() bool {
+	r := &a.of.rule
+	return r.list.By == a.Asker() && (r.listed.Tool != nil || !r.list.Partial && !r.unconfirmed)
 }

@@ -128,6 +128,7 @@ func Parse(body []byte, m *Message) error {
 	if m.Raw = body; len(body) > maxText {
 		return &Error{Code: CodeInvalidRequest, Message: "the message is longer than 2 GiB"}
 	}
+	scans.Add(1)
 	p := borrowParser(body)
 	defer p.giveBack()
 	if err := p.read(); err != nil {

@@ -111,6 +111,7 @@ func (s *Scanner) Write(p []byte) (int, error) {
 		return 0, s.lex.Err
 	}
 	if s.lex.Depth == 0 && s.lex.State == lexer.WantValue {
+		scans.Add(1)
 		if err := s.begin(p); err != nil {
 			return err.Offset - s.lex.Pos, err
 		}
