@@ -87,16 +87,15 @@ func checkScripted(t *testing.T, calls []scriptedCall, out []byte) {
 	}
 }
 
-// A client with either TypeScript SDK, wrapped in recover() of the generated module, follows the contract. The module
-// keeps what the SDK drops of an HTTP error.
+// A client with either TypeScript SDK, wrapped in recover(), follows the contract. The package keeps what the SDK drops of an HTTP error.
 func TestTypeScriptRecovers(t *testing.T) {
 	t.Parallel()
 	node := sdk.Node(t)
 	for _, version := range []string{"v1", "v2"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			module := filepath.Join(t.TempDir(), "studies.ts")
-			if err := os.WriteFile(module, contractgen.TypeScript(rules(t), contractgen.ForClients), 0o600); err != nil {
+			table := filepath.Join(t.TempDir(), "studies.json")
+			if err := os.WriteFile(table, contractgen.JSON(rules(t)), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			s := newSystem(t, studies.Options{Timeout: 300 * time.Millisecond})
@@ -109,7 +108,7 @@ func TestTypeScriptRecovers(t *testing.T) {
 				calls: 2, result: `"id":"s-1"`, wait: 7500 * time.Millisecond,
 			}
 			calls := append(scriptedCalls(), limited)
-			cmd := exec.CommandContext(t.Context(), "node", filepath.Join(node, "testkit", "recover.mjs"), version, module,
+			cmd := exec.CommandContext(t.Context(), "node", filepath.Join(node, "testkit", "recover.mjs"), version, sdk.TypeScriptPackage(t), table,
 				serveLimiting(t, s), marshal(t, headers), marshal(t, calls))
 			cmd.Stderr = os.Stderr
 			out, err := cmd.Output()

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/docs/contractgen"
 	"github.com/recoursehq/recourse/internal/test/testkit/sdk"
 )
 
@@ -25,24 +23,18 @@ const (
 // The TypeScript on the page compiles under the strictest options, and works as the page says.
 func TestDocsTypeScript(t *testing.T) {
 	t.Parallel()
-	node := sdk.Node(t)
 	dir := t.TempDir()
-	put(t, dir, "package.json", `{"type":"module"}`)
-	put(t, dir, "fieldmcp.ts", string(contractgen.TypeScript(contract.MustBuiltin("fieldmcp"), contractgen.ForClients)))
+	installTypeScript(t, dir)
 	imports, code, _ := strings.Cut(block(t, "docs/recovery.md", "import { CallFailed"), "\n")
-	code = strings.Replace(code, "(params, signal) =>", "(params: Params, signal: unknown) =>", 1)
 	program := put(t, dir, "page.ts", imports+`
 type Params = { name: string; arguments?: { [name: string]: unknown } };
 declare const console: { log(...values: unknown[]): void };
 const answer = `+failed+`;
-const client = { callTool: async (...call: [Params, undefined, object]): Promise<unknown> => call.length === 3 && answer };
+const client = { callTool: async (_: Params): Promise<unknown> => answer };
 const fieldId = "12";
 const askTheFarmer = (): void => undefined;
 `+strings.Replace(code, "const result = ", "", 1))
-	tsc := append([]string{filepath.Join(node, "node_modules", "typescript", "lib", "tsc.js")}, tscOptions...)
-	if out, err := exec.CommandContext(t.Context(), "node", append(tsc, program)...).CombinedOutput(); err != nil {
-		t.Fatalf("tsc: %v\n%s", err, out)
-	}
+	tsc(t, append(tscOptions, program)...)
 	out, err := exec.CommandContext(t.Context(), "node", filepath.Join(dir, "page.js")).CombinedOutput()
 	if got := strings.Join(strings.Fields(string(out)), " "); err != nil || strings.NewReplacer("[ ", "[", " ]", "]").Replace(got) != told {
 		t.Errorf("%v: %s", err, out)

@@ -14,6 +14,9 @@ func TestPackagesAreFresh(t *testing.T) {
 	t.Parallel()
 	python := filepath.Join("..", "..", "..", "clients", "python", "src", "recourse_client")
 	contracttest.Golden(t, filepath.Join(python, "_kinds.py"), string(contractgen.PythonKinds()))
+	typescript := filepath.Join("..", "..", "..", "clients", "typescript", "src")
+	contracttest.Golden(t, filepath.Join(typescript, "kinds.ts"), string(contractgen.TypeScriptKinds()))
+	contracttest.Golden(t, filepath.Join(typescript, "contracts.ts"), string(contractgen.TypeScriptContracts(contract.Builtin().All())))
 	for _, c := range contract.Builtin().All() {
 		contracttest.Golden(t, filepath.Join(python, "contracts", c.Name+".json"), string(contractgen.JSON(c)))
 	}

@@ -19,12 +19,12 @@ var tscOptions = []string{
 	"--noImplicitReturns", "--noImplicitOverride", "--noFallthroughCasesInSwitch", "--noUnusedLocals", "--noUnusedParameters",
 	"--noUncheckedSideEffectImports", "--allowUnreachableCode", "false", "--allowUnusedLabels", "false",
 	"--isolatedModules", "--verbatimModuleSyntax", "--erasableSyntaxOnly",
-	"--target", "es2022", "--lib", "es2022", "--module", "esnext",
+	"--target", "es2022", "--lib", "es2022", "--module", "nodenext",
 }
 
-// The module of each contract compiles, for each audience, together with a program that uses it. The module for clients
-// reads the golden kit, and the one for both audiences also writes it; so do modules of contracts that users might
-// write. This is a sample: every fifth contract.
+// The package @recoursehq/client compiles, and with it the module of each contract and a program that uses one. It reads and
+// writes the golden kit of each contract; so it does those of contracts that users might write. This is a sample: every
+// fifth contract.
 func TestTypeScriptPassesTheKit(t *testing.T) {
 	t.Parallel()
 	testTypeScriptPassesTheKit(t)
@@ -39,47 +39,55 @@ func TestLongTypeScriptPassesTheKit(t *testing.T) {
 
 func testTypeScriptPassesTheKit(t *testing.T) {
 	t.Helper()
-	node := sdk.Node(t)
-	dir := t.TempDir()
-	put := func(name string, data []byte) string {
-		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return file
-	}
-	put("package.json", []byte(`{"type":"module"}`))
-	arguments := append([]string{filepath.Join(node, "node_modules", "typescript", "lib", "tsc.js")}, tscOptions...)
+	node, dir := sdk.Node(t), t.TempDir()
+	client := installTypeScript(t, dir)
 	var contracts []*contract.Contract
+	arguments := tscOptions
 	for i, c := range contracttest.Every(t) {
-		put(c.Name+".ts", contractgen.TypeScript(c, contractgen.ForBoth))
+		module := put(t, dir, c.Name+".ts", string(contractgen.TypeScript(c)))
 		if testkit.Sampled(t, i, 5) {
-			contracts, arguments = append(contracts, c), append(arguments, filepath.Join(dir, c.Name+".ts"))
-			for _, audience := range []contractgen.Audience{contractgen.ForClients, contractgen.ForServers} {
-				arguments = append(arguments, put(c.Name+"."+string(audience)+".ts", contractgen.TypeScript(c, audience)))
-			}
+			contracts, arguments = append(contracts, c), append(arguments, module)
 		}
 	}
 	usage, err := os.ReadFile(filepath.Join("testdata", "usage.ts"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	arguments = append(arguments, put("usage.ts", usage))
-	if out, err := exec.CommandContext(t.Context(), "node", arguments...).CombinedOutput(); err != nil {
-		t.Fatalf("tsc: %v\n%s", err, out)
-	}
+	tsc(t, append(arguments, put(t, dir, "usage.ts", string(usage)))...)
 	for _, c := range contracts {
-		kit := put(c.Name+".txtar", kitOf(t, c))
-		for _, module := range []string{c.Name, c.Name + ".client"} {
-			t.Run(module, func(t *testing.T) {
-				t.Parallel()
-				run := append([]string{filepath.Join(node, "testkit", "kit.mjs"), filepath.Join(dir, module+".js"), kit}, decisions(t, c)...)
-				out, err := exec.CommandContext(t.Context(), "node", run...).CombinedOutput()
-				if err != nil {
-					t.Errorf("%v\n%s", err, out)
-				}
-			})
-		}
+		kit := put(t, dir, c.Name+".txtar", string(kitOf(t, c)))
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			run := []string{filepath.Join(node, "testkit", "kit.mjs"), client, filepath.Join(dir, c.Name+".js"), kit}
+			out, err := exec.CommandContext(t.Context(), "node", append(run, decisions(t, c)...)...).CombinedOutput()
+			if err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// installTypeScript compiles the package @recoursehq/client so that modules in a folder can import it, and returns its main
+// module.
+func installTypeScript(t *testing.T, dir string) string {
+	t.Helper()
+	source, into := sdk.TypeScriptSource(t), filepath.Join(dir, "node_modules", "@recoursehq", "client")
+	tsc(t, "-p", source, "--outDir", filepath.Join(into, "dist"))
+	manifest, err := os.ReadFile(filepath.Join(source, "package.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, into, "package.json", string(manifest))
+	put(t, dir, "package.json", `{"type":"module"}`)
+	return filepath.Join(into, "dist", "index.js")
+}
+
+// tsc runs the TypeScript compiler.
+func tsc(t *testing.T, arguments ...string) {
+	t.Helper()
+	compiler := filepath.Join(sdk.Node(t), "node_modules", "typescript", "lib", "tsc.js")
+	if out, err := exec.CommandContext(t.Context(), "node", append([]string{compiler}, arguments...)...).CombinedOutput(); err != nil {
+		t.Fatalf("tsc: %v\n%s", err, out)
 	}
 }
 

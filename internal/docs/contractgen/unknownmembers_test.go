@@ -10,23 +10,20 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/docs/contractgen"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/test/contracttest"
 	"github.com/recoursehq/recourse/internal/test/testkit/sdk"
 )
 
-// What a contract does not know of a failure is in what the generated clients read, and in what they raise.
+// What a contract does not know of a failure is in what the clients in other languages read, and in what they raise.
 func TestUnknownMembersReachTheCaller(t *testing.T) {
 	t.Parallel()
-	clients := map[string]func(*testing.T, *contract.Contract, string, string) *exec.Cmd{
-		"TypeScript": func(t *testing.T, c *contract.Contract, dir, answers string) *exec.Cmd {
+	clients := map[string]func(*testing.T, *contract.Contract, string) *exec.Cmd{
+		"TypeScript": func(t *testing.T, c *contract.Contract, answers string) *exec.Cmd {
 			t.Helper()
-			node, module := sdk.Node(t), filepath.Join(dir, "contract.ts")
-			write(t, module, contractgen.TypeScript(c, contractgen.ForClients))
-			return exec.CommandContext(t.Context(), "node", filepath.Join(node, "testkit", "members.mjs"), module, answers)
+			return exec.CommandContext(t.Context(), "node", filepath.Join(sdk.Node(t), "testkit", "members.mjs"), sdk.TypeScriptPackage(t), c.Name, answers)
 		},
-		"Python": func(t *testing.T, c *contract.Contract, _, answers string) *exec.Cmd {
+		"Python": func(t *testing.T, c *contract.Contract, answers string) *exec.Cmd {
 			t.Helper()
 			return sdk.Python(t, "members.py", c.Name, answers)
 		},
@@ -38,7 +35,7 @@ func TestUnknownMembersReachTheCaller(t *testing.T) {
 				dir := t.TempDir()
 				failures, answers := drawn(c.Name)
 				write(t, filepath.Join(dir, "answers.json"), answers)
-				cmd := command(t, c, dir, filepath.Join(dir, "answers.json"))
+				cmd := command(t, c, filepath.Join(dir, "answers.json"))
 				cmd.Stderr = os.Stderr
 				out, err := cmd.Output()
 				if err != nil {

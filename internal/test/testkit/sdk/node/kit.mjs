@@ -1,14 +1,14 @@
-// Runs the golden kit of a contract against a module that `recourse contract gen` wrote:
-//   node kit.mjs MODULE KIT [DECISIONS RECOVERIES]
-// Prints each case that differs, with the expected and the actual text, then the number of cases. A module that only reads
-// is only tested for reading. One that writes also reads back a failure of each code. All read hostile answers. The format:
-// contract/testdata/kit/README.md.
+// Runs the golden kit of a contract against the package @recoursehq/client, with a module that `recourse contract gen` wrote:
+//   node kit.mjs PACKAGE MODULE KIT [DECISIONS RECOVERIES]
+// Prints each case that differs, with the expected and the actual text, then the number of cases. A failure of each code is
+// read back, too, and hostile answers are read. The format: contract/testdata/kit/README.md.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 
-const [modulePath, kitPath, decisionsPath, recoveriesPath] = process.argv.slice(2);
-const contract = await import(pathToFileURL(modulePath));
+const [packagePath, modulePath, kitPath, decisionsPath, recoveriesPath] = process.argv.slice(2);
+const client = await import(pathToFileURL(packagePath));
+const { contract } = await import(pathToFileURL(modulePath));
 
 const archive = readFileSync(kitPath, "utf8");
 const cases = new Map();
@@ -53,7 +53,7 @@ const read = {
 
 for (const [name, files] of cases) {
   const file = Object.keys(sent).find((one) => files[one] !== undefined);
-  if (files["input.json"] !== undefined && contract.write) {
+  if (files["input.json"] !== undefined) {
     const { record, question, call: said } = JSON.parse(files["input.json"]);
     const call = { method: "", ...said, now: new Date("2026-07-28T12:00:00Z") };
     const answer = question ? contract.ask(question, call) : contract.write(record, call);
@@ -61,7 +61,7 @@ for (const [name, files] of cases) {
     compare(name, "written", file === "http.txt" ? { ...want, headers: [...want.headers] } : want, sent[file](answer));
     if (record && file === "result.json") {
       const result = JSON.parse(files[file]);
-      compare(name, "read with _meta", result._meta[contract.metaKey], contract.parseResult(result)?.failure);
+      compare(name, "read with _meta", result._meta[client.metaKey], contract.parseResult(result)?.failure);
     }
   }
   const reading = read[file](files[file]);
@@ -92,7 +92,7 @@ for (const { name, tool, arguments: args, answers, connect, answer, want } of re
   if (connect) options.connect = () => {};
   if (answer) options.answer = () => answer;
   try {
-    made.result = (await contract.recover(caller, { name: tool, arguments: args }, options)).structuredContent;
+    made.result = (await client.recover(caller, contract, options)({ name: tool, arguments: args })).structuredContent;
   } catch (error) {
     made.kind = error.failure?.kind ?? String(error.stack);
     made.result = error.result?.structuredContent;
@@ -107,7 +107,7 @@ function sorted(value) {
 // A call that is stopped, or whose time is over, ends immediately, and its failure says so.
 if (recoveriesPath) {
   const hangs = () => new Promise(() => {});
-  const ended = (options) => contract.recover(hangs, { name: "tool" }, options).then(() => "a result", (error) => error.failure?.kind ?? String(error));
+  const ended = (options) => client.recover(hangs, contract, options)({ name: "tool" }).then(() => "a result", (error) => error.failure?.kind ?? String(error));
   compare("deadline", "ended", "timeout", await ended({ timeoutMs: 20 }));
   const stop = new AbortController();
   setTimeout(() => stop.abort(), 20);
@@ -115,7 +115,7 @@ if (recoveriesPath) {
 }
 // Five calls in a row that do not reach the server open the circuit that callers share. Then none is sent until one may try.
 if (contractName === "recourse") {
-  const server = new contract.Server();
+  const server = new client.Server();
   let sent = 0;
   let up = false;
   const caller = async () => {
@@ -123,7 +123,7 @@ if (contractName === "recourse") {
     if (!up) throw new Error("connect ECONNREFUSED");
     return { content: [] };
   };
-  const ended = (timeoutMs) => contract.recover(caller, { name: "tool" }, { server, timeoutMs }).then(() => "a result", (error) => error.failure?.kind);
+  const ended = (timeoutMs) => client.recover(caller, contract, { server, timeoutMs })({ name: "tool" }).then(() => "a result", (error) => error.failure?.kind);
   for (let i = 0; i < 5; i++) compare("circuit", "ended", "unreachable", await ended(1000));
   compare("circuit", "ended while it is open", ["unavailable", 5], [await ended(100), sent]);
   up = true;
@@ -133,7 +133,7 @@ if (contractName === "recourse") {
 // Circuits open, wait and close at the same times, and hints name the same calls.
 const linesOf = (name) => readFileSync(new URL(name, pathToFileURL(recoveriesPath)), "utf8").trimEnd().split("\n").map((line) => JSON.parse(line));
 for (const { name, steps } of recoveriesPath ? linesOf("circuits.jsonl") : []) {
-  const server = new contract.Server();
+  const server = new client.Server();
   for (const [i, { at, tool, last, ends, kind, afterMs, waitMs }] of steps.entries()) {
     if (ends) {
       server.learn(1e9 + at, tool, ends, { kind: kind ?? "unavailable", afterMs });
@@ -152,25 +152,25 @@ for (const { contract: name, hint, tool, args } of recoveriesPath ? linesOf("adv
   const observe = () => {
     throw new Error("the observer");
   };
-  const ok = await contract.recover(async () => ({ content: [] }), { name: "tool" }, { observe });
+  const ok = await client.recover(async () => ({ content: [] }), contract, { observe })({ name: "tool" });
   compare("observe", "ended", [], ok.content);
-  const server = new contract.Server();
+  const server = new client.Server();
   let sent = 0;
   const caller = async () => {
     sent++;
     throw Object.assign(new Error("unprocessable"), { code: 422 });
   };
-  for (let i = 0; i < 2; i++) await contract.recover(caller, { name: "tool" }, { server, sleep: async () => {} }).catch(() => {});
+  for (let i = 0; i < 2; i++) await client.recover(caller, contract, { server, sleep: async () => {} })({ name: "tool" }).catch(() => {});
   compare("refused by HTTP", "calls", 2, sent);
 }
 // A call that is held back by a limit is not sent, and names the limit.
 if (contractName === "recourse") {
   const limit = { v: 1, kind: "rate_limited", message: "Slow down.", afterMs: 60_000 };
-  const server = new contract.Server();
+  const server = new client.Server();
   let sent = 0;
   const caller = async () => void sent++ ?? { content: [], structuredContent: limit, isError: true };
   for (let i = 0; i < 2; i++) {
-    const failure = await contract.recover(caller, { name: "tool" }, { server, timeoutMs: 1000 }).catch((error) => error.failure);
+    const failure = await client.recover(caller, contract, { server, timeoutMs: 1000 })({ name: "tool" }).catch((error) => error.failure);
     compare("limit", "ended", ["rate_limited", "Slow down.", 1], [failure.kind, failure.message, sent]);
   }
 }
@@ -181,7 +181,7 @@ if (contractName === "recourse") {
   for (const [said, trusted, want] of [[safe, true, 4], [safe, false, 1], [limited, true, 4], [limited, false, 1]]) {
     let sent = 0;
     const caller = async () => void sent++ ?? { content: [], structuredContent: said, isError: true };
-    await contract.recover(caller, { name: "tool" }, { trusted, sleep: async () => {} }).catch(() => {});
+    await client.recover(caller, contract, { trusted, sleep: async () => {} })({ name: "tool" }).catch(() => {});
     compare("trusted", "calls", want, sent);
   }
   // What stands beside a refusal is a word: only the status 429 says that the same call may succeed.
@@ -195,7 +195,7 @@ if (contractName === "recourse") {
   for (const [status, members] of raised) {
     let sent = 0;
     const refused = async () => { sent++; throw Object.assign(new Error(`busy: ${body}`), members); };
-    await contract.recover(refused, { name: "tool" }, { trusted: false, sleep: async () => {} }).catch(() => {});
+    await client.recover(refused, contract, { trusted: false, sleep: async () => {} })({ name: "tool" }).catch(() => {});
     compare("untrusted", `calls after ${JSON.stringify(members)}`, status === 429 ? 4 : 1, sent);
   }
   // Nor does somebody sign in, or look somewhere else, because the server says so.
@@ -205,7 +205,7 @@ if (contractName === "recourse") {
     let sent = 0;
     const caller = async () => void sent++ ?? { content: [], structuredContent: said, isError: true };
     const options = { trusted: false, natures: { look: "reads" }, connect: () => {}, landed: () => false, sleep: async () => {} };
-    await contract.recover(caller, { name: "tool" }, options).catch(() => {});
+    await client.recover(caller, contract, options)({ name: "tool" }).catch(() => {});
     compare("untrusted", name, 1, sent);
   }
 }
@@ -224,12 +224,12 @@ if (/(recourse|terra)[^/]*$/.test(modulePath)) {
       if (status) throw Object.assign(new Error(`HTTP ${status}`), { code: status });
       return "session";
     };
-    const got = await contract.recoverConnect(connect, { sleep: async () => {} }).catch((error) => error.failure?.kind ?? String(error));
+    const got = await client.recoverConnect(connect, contract, { sleep: async () => {} }).catch((error) => error.failure?.kind ?? String(error));
     compare("recoverConnect", name, want, got);
   }
 }
 // A constructor's failure is read back with its code, on one of the surfaces.
-for (const [code, failure] of Object.entries(contract.failures ?? {})) {
+for (const [code, failure] of Object.entries(contract.failures)) {
   const codes = [true, false].map((http) => readBack(contract.write(failure("What happened.", { requestId: "req-1" }), { http })));
   compare(`failures.${code}`, "made, written and read", code, codes.find((c) => c === code) ?? codes[0]);
 }
@@ -245,7 +245,7 @@ function readBack(answer) {
 const nested = {};
 for (let i = 0, at = nested; i < 100_000; i++) at = at.a = {};
 const inText = (text) => ({ content: [{ type: "text", text }], isError: true });
-const metaOf = (text) => ({ content: [], isError: true, _meta: { [contract.metaKey]: JSON.parse(text) } });
+const metaOf = (text) => ({ content: [], isError: true, _meta: { [client.metaKey]: JSON.parse(text) } });
 const hostile = [
   undefined, null, 7, "x", [], { isError: true, content: 7 }, { isError: true, content: [null, 7, { type: "text", text: 9 }] },
   { ...inText("[timeout] x"), structuredContent: nested }, { ...inText("x"), n: 1n }, inText("[".repeat(1e6)), inText('{"a":'.repeat(1e5)),
@@ -264,7 +264,7 @@ for (const [i, result] of hostile.entries()) {
   ]) {
     try {
       const failure = parse()?.failure;
-      if (failure) contract.write?.(failure, { arguments: result });
+      if (failure) contract.write(failure, { arguments: result });
     } catch (error) {
       compare(`hostile answer ${i}`, "read", "no exception", String(error));
     }

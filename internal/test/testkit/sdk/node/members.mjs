@@ -1,25 +1,22 @@
-// Reads failures with a module that `recourse contract gen` wrote:
-//   node members.mjs MODULE.ts ANSWERS
+// Reads failures with the package @recoursehq/client:
+//   node members.mjs PACKAGE CONTRACT ANSWERS
 // ANSWERS is a JSON array of {result}, {error} or {status, body}. Prints a JSON line for each: the failure as the module's
 // parser reads it, and the one with which recover() ends a call that is answered so.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import typescript from 'typescript';
 
-const [path, answers] = process.argv.slice(2);
-const compiled = path.replace(/\.ts$/, '.mjs');
-const compilerOptions = { target: typescript.ScriptTarget.ES2022, module: typescript.ModuleKind.ESNext };
-writeFileSync(compiled, typescript.transpileModule(readFileSync(path, 'utf8'), { compilerOptions }).outputText);
-const { parseError, parseHTTP, parseResult, recover } = await import(pathToFileURL(compiled));
+const [path, name, answers] = process.argv.slice(2);
+const { Contract, recover } = await import(pathToFileURL(path));
+const contract = new Contract(name);
 
 const headers = { get: () => null };
 const sleep = async () => {};
 for (const { result, error, status, body } of JSON.parse(readFileSync(answers, 'utf8'))) {
-  const reading = result ? parseResult(result) : error ? parseError(error) : parseHTTP(status, headers, body);
+  const reading = result ? contract.parseResult(result) : error ? contract.parseError(error) : contract.parseHTTP(status, headers, body);
   const caller = async () => {
     if (result) return result;
     throw error ? Object.assign(new Error(error.message), error) : Object.assign(new Error(`Error POSTing to endpoint: ${body}`), { code: status });
   };
-  const ended = await recover(caller, { name: 'get_field', arguments: {} }, { sleep }).then(() => null, (failed) => failed.failure ?? String(failed));
+  const ended = await recover(caller, contract, { sleep })({ name: 'get_field', arguments: {} }).then(() => null, (failed) => failed.failure ?? String(failed));
   console.log(JSON.stringify([reading?.failure ?? null, ended]));
 }

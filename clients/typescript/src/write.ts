@@ -1,4 +1,13 @@
-// ---- Writing.
+import { shownArgument, verifyCall } from "./calls.js";
+import { choose, isRetryable, selects, type Subject } from "./choose.js";
+import { kinds, maxWaitMs, metaKey, rpcCodes, sentences, statusTexts } from "./kinds.js";
+import {
+  adviceOf, child, classOf, copyOf, encode, type Fields, fieldsOr, get, isEmpty, isObject, isText, kindOf, listOr,
+  numberOr, objectsAt, ordered, own, put, stepsOf, textOr, usualAdvice, type Value, waitText,
+} from "./record.js";
+import { type CodeEntry, type Hint, type Layout, type Selector, Tables } from "./tables.js";
+import { frames, literalOf, match, render } from "./templates.js";
+import { type Failure, like, type Question, type ToolResult } from "./types.js";
 
 /** Facts about the failed call. Missing ones are empty or false. */
 export interface Call {
@@ -50,14 +59,15 @@ interface Bound extends Subject {
 }
 
 /** bare: the sentence is the record's own, not in the form of the code. */
-function boundTo(e: Fields, call: Call, entry?: CodeEntry, bare = false): Bound {
+function boundTo(c: Tables, e: Fields, call: Call, entry?: CodeEntry, bare = false): Bound {
   const from = (base: Value, path: string): Value => {
     const at = base === e ? -1 : path.indexOf("error.");
-    if (base === e) return compute(s, path, bare);
+    if (base === e) return compute(c, s, path, bare);
     if (at < 0) return get(base, path);
     const inner = get(base, path.slice(0, at + "error".length));
     if (!isObject(inner)) return undefined;
-    return compute(boundTo(inner, call, choose(boundTo(inner, call))[0]), path.slice(at + "error.".length));
+    const [chosen] = choose(c, boundTo(c, inner, call));
+    return compute(c, boundTo(c, inner, call, chosen), path.slice(at + "error.".length));
   };
   const s: Bound = { e, call, entry, from, get: (path) => from(e, path), tool: call.tool, at: call.at };
   return s;
@@ -70,37 +80,37 @@ const isUnlisted = ({ e, entry }: Bound): boolean =>
 const some = <T extends Value>(value: T): T | undefined => (isEmpty(value) ? undefined : value);
 
 /** Returns the value at a path, even if it is computed from other members. */
-function compute(s: Bound, path: string, bare = false): Value {
+function compute(c: Tables, s: Bound, path: string, bare = false): Value {
   const { e, entry, call } = s;
   const [place = "", type = ""] = path.split(":");
   switch (path) {
     case "message":
-      return bare ? sentenceOf(e) : toldOf(s);
+      return bare ? sentenceOf(e) : toldOf(c, s);
     case "message:given": {
       const given = textOr(e["message"]);
       const fixed = given === sentences.unknown || entry?.message?.some((t) => literalOf(t) === given);
       return fixed ? undefined : given || undefined;
     }
     case "code:name":
-      return rangeNameOf(s) === undefined ? some(entry?.name) : undefined;
+      return rangeNameOf(c, s) === undefined ? some(entry?.name) : undefined;
     case "code:group":
-      return some(rangeNameOf(s) ?? entry?.group);
+      return some(rangeNameOf(c, s) ?? entry?.group);
     case "code:number":
       return /^[+-]?\d+$/.test(textOr(e["code"])) ? Number(e["code"]) : undefined;
     case "retryable:flag":
-      return isRetryable(e, entry ?? fallback, isUnlisted(s) ? textOr(e["code"]) : (entry ?? fallback).code);
+      return isRetryable(e, entry ?? c.fallback, isUnlisted(s) ? textOr(e["code"]) : (entry ?? c.fallback).code);
     case "afterMs:wait":
       return e["afterMs"] ? waitText(numberOr(e["afterMs"])) : undefined;
     case "afterMs:seconds":
       return Math.ceil(numberOr(e["afterMs"]) / 1000) || undefined;
     case "verify:call":
-      return isObject(e["verify"]) && hasTool(call, textOr(e["verify"]["tool"])) ? callText(e["verify"]) : undefined;
+      return isObject(e["verify"]) && hasTool(call, textOr(e["verify"]["tool"])) ? callText(c, e["verify"]) : undefined;
     case "http:title":
       return entry?.http && statusText(entry.http.status).toLowerCase();
   }
   if (place === "call" && type.startsWith("arguments.")) {
     const value = shownArgument(call.arguments, "/" + type.slice("arguments.".length));
-    return value === undefined ? undefined : literal(value);
+    return value === undefined ? undefined : literal(c, value);
   }
   if (place === "call") return some(type === "tool" ? call.tool : call.url);
   const [list, policy = ""] = stepsOf(path);
@@ -116,17 +126,12 @@ function compute(s: Bound, path: string, bare = false): Value {
 const nowMs = (call: Call): number => (call.now ?? new Date()).getTime();
 const statusText = (status: number): string => statusTexts[status] ?? "";
 
-//{{if has "contract.ranges"}}
 /** Returns the name of the range of an unlisted code. */
-function rangeNameOf({ e, entry }: Bound): string | undefined {
+function rangeNameOf(c: Tables, { e, entry }: Bound): string | undefined {
   const code = textOr(e["code"]);
   const n = /^[+-]?\d+$/.test(code) && code !== entry?.code ? Number(code) : NaN;
-  return contract.ranges.find((r) => r.from <= n && n <= r.to)?.name;
+  return c.table.ranges.find((r) => r.from <= n && n <= r.to)?.name;
 }
-//{{else}}
-/** Returns the name of the range of an unlisted code: this contract has none. */
-const rangeNameOf = (_: Bound): string | undefined => undefined;
-//{{end}}
 
 /** Returns the JSON form of a record, with its members in order. */
 function encoded(e: Fields): Fields {
@@ -138,31 +143,27 @@ function encoded(e: Fields): Fields {
 }
 
 /** Returns the sentence in the form of the code. */
-function messageOf(s: Bound): string {
+function messageOf(c: Tables, s: Bound): string {
   const { e, entry, call } = s;
-  if (!entry || isUnlisted(s) || (entry === fallback && classOf(e) === "protocol")) return sentenceOf(e);
-  const bare = boundTo(e, call, entry, true);
+  if (!entry || isUnlisted(s) || (entry === c.fallback && classOf(e) === "protocol")) return sentenceOf(e);
+  const bare = boundTo(c, e, call, entry, true);
   const soon = (t: string): boolean => e["effect"] === "unknown" && t.includes("{afterMs:"); // looking comes first
   return entry.message?.map((t) => (soon(t) ? undefined : render(t, bare.get))).find((text) => text !== undefined) ??
     sentenceOf(e);
 }
 
-//{{if has "layouts.advises"}}
 /** Returns the sentence, and behind it the contract's advice about the failure. */
-function toldOf(s: Bound): string {
-  if (!s.entry || !layoutOf(s.call).advises || (s.call.http && s.entry.http)) return messageOf(s);
-  const hints = listOr(s.e["hints"]).map(textOr).filter(isWarning);
+function toldOf(c: Tables, s: Bound): string {
+  if (!s.entry || !layoutOf(c, s.call).advises || (s.call.http && s.entry.http)) return messageOf(c, s);
+  const hints = listOr(s.e["hints"]).map(textOr).filter((hint) => isWarning(c, hint));
   const add = (text: string, hint: string): string =>
     text.includes(hint) ? text : text + (/[.!?]$/.test(text) ? " " : ". ") + hint;
-  return hints.reduce(add, messageOf(s));
+  return hints.reduce(add, messageOf(c, s));
 }
-//{{else}}
-const toldOf = messageOf;
-//{{end}}
 
 /** Writes a call as in texts: order_get(reference="A-17"). */
-function callText(verify: Fields): string {
-  const args = Object.entries(fieldsOr(verify["args"])).map(([name, value]) => `${name}=${literal(value)}`);
+function callText(c: Tables, verify: Fields): string {
+  const args = Object.entries(fieldsOr(verify["args"])).map(([name, value]) => `${name}=${literal(c, value)}`);
   const place = (at: Value): string => {
     if (Array.isArray(at)) return `[${at.map(place).join("")}]`;
     const path = textOr(at).slice(1).replaceAll("/", ".").replaceAll("~1", "/").replaceAll("~0", "~");
@@ -173,36 +174,36 @@ function callText(verify: Fields): string {
 }
 
 /** Writes a value as the contract does in calls. */
-function literal(value: Value): string {
+function literal(c: Tables, value: Value): string {
   const json = JSON.stringify(value ?? null);
-  if (contract.literals !== "python") return json;
+  if (c.table.literals !== "python") return json;
   const words: { readonly [word: string]: string } = { true: "True", false: "False", null: "None" };
   return json.replace(/"(?:[^"\\]|\\.)*"|true|false|null/g, (word) => words[word] ?? word);
 }
 
-const isWarning = (hint: string): boolean => contract.hints.some((h) => match(h.text, hint));
+const isWarning = (c: Tables, hint: string): boolean => c.table.hints.some((h) => match(h.text, hint));
 
 /** Returns the hints to write: a warning about the failure, the author's own, and the code's advice. */
-function hintsOf(s: Bound, fresh: boolean): string[] {
+function hintsOf(c: Tables, s: Bound, fresh: boolean): string[] {
   const given = listOr(s.e["hints"]).map(textOr);
-  const old = !fresh && given.some(isWarning);
-  const warning = old ? undefined : pick(contract.hints, s);
+  const old = !fresh && given.some((hint) => isWarning(c, hint));
+  const warning = old ? undefined : pick(c.table.hints, s);
   const hints = [warning, ...given];
   // A code of another program comes with its own advice, which may not tell the wait.
   const waits = numberOr(s.e["afterMs"]) > 0 && adviceOf(s.e) === "same_call";
   const leaves = s.entry?.open && given.length > 0 && s.e["origin"] === "provider" && !waits;
   const advises = !old && warning === undefined && ((fresh && !leaves) || given.length === 0);
-  if (advises) hints.push(adviceOfCode(s));
+  if (advises) hints.push(adviceOfCode(c, s));
   return [...new Set(hints.filter((hint) => hint !== undefined && hint !== ""))] as string[];
 }
 
 /** Returns the code's advice: if it usually says otherwise about the same call, only what is chosen by that holds. */
-function adviceOfCode(s: Bound): string | undefined {
-  const { code, hint = [], retryable: rule } = s.entry ?? fallback;
-  const usually = isRetryable({ ...s.e, effect: "none", retry: "" }, s.entry ?? fallback, code);
-  const ways = [kindOf(s.e), (s.entry ?? fallback).kind].map((kind) => usualAdvice({ kind }));
+function adviceOfCode(c: Tables, s: Bound): string | undefined {
+  const { code, hint = [], retryable: rule } = s.entry ?? c.fallback;
+  const usually = isRetryable({ ...s.e, effect: "none", retry: "" }, s.entry ?? c.fallback, code);
+  const ways = [kindOf(s.e), (s.entry ?? c.fallback).kind].map((kind) => usualAdvice({ kind }));
   const differs =
-    (rule !== "stated" && (compute(s, "retryable:flag") === true) !== usually) ||
+    (rule !== "stated" && (compute(c, s, "retryable:flag") === true) !== usually) ||
     (adviceOf(s.e) === "never" && ways.some((way) => way !== "never" && way !== "same_call"));
   return differs && !hint.some((h) => own(h.for, "retry")) ? undefined : pick(hint, s);
 }
@@ -213,55 +214,54 @@ function pick(hints: readonly Hint[], s: Bound): string | undefined {
 }
 
 /** Puts a record into the words of the contract: its code, with its wait and hints. */
-function bind(from: Fields, call: Call): Bound {
+function bind(c: Tables, from: Fields, call: Call): Bound {
   const e = fieldsOr(copyOf(from));
   e["kind"] = kindOf(e);
-  const chosen = choose(boundTo(e, call));
-  const fresh = e["contract"] !== contract.name;
-  if (fresh || !e["code"]) Object.assign(e, { contract: contract.name, code: chosen[1] });
+  const chosen = choose(c, boundTo(c, e, call));
+  const fresh = e["contract"] !== c.name;
+  if (fresh || !e["code"]) Object.assign(e, { contract: c.name, code: chosen[1] });
   // Another entry replaces it because of the place of the answer.
   const { code, otherwise = "" } = chosen[0];
-  const other = call.http ? codes.find((one) => one.otherwise === code) : byCode.get(otherwise);
+  const other = call.http ? c.codes.find((one) => one.otherwise === code) : c.byCode.get(otherwise);
   if (other) e["code"] = other.code;
   const entry = other ?? chosen[0];
   e["message"] = sentenceOf(e);
-  for (const v of objectsAt(e, "violations")) if (!contract.showsValues) delete v["got"];
+  for (const v of objectsAt(e, "violations")) if (!c.table.showsValues) delete v["got"];
   const reset = Date.parse(textOr(child(child(e["quotas"], "0"), "resetAt")));
   const limited = classOf(e) === "allowance" && !Number.isNaN(reset);
   e["afterMs"] ||= limited ? Math.min(Math.max(reset - nowMs(call), 0), maxWaitMs) : (entry.waitMs ?? 0);
-  const s = boundTo(e, call, entry);
-  const again = compute(s, "retryable:flag") === true;
-  const way = e["effect"] === "applied" && pick(contract.hints, s) ? "never" : usualAdvice({ kind: entry.kind });
-  const stated = textOr(e["retry"]) && contract.layouts[0].structured && !contract.layouts[0].shape;
+  const s = boundTo(c, e, call, entry);
+  const again = compute(c, s, "retryable:flag") === true;
+  const way = e["effect"] === "applied" && pick(c.table.hints, s) ? "never" : usualAdvice({ kind: entry.kind });
+  const stated = textOr(e["retry"]) && c.table.layouts[0].structured && !c.table.layouts[0].shape;
   const goes = adviceOf(e) === "same_call" || (adviceOf(e) === "never" && !stated);
   if (again || goes) e["retry"] = again ? "same_call" : way === "same_call" ? "never" : way;
-//{{if has "contract.verify"}}
-  if (!isObject(e["verify"]) && e["effect"] === "unknown") e["verify"] = verifyCall(call.tool ?? "", call.arguments);
-//{{end}}
+  if (!isObject(e["verify"]) && e["effect"] === "unknown") e["verify"] = verifyCall(c, call.tool ?? "", call.arguments);
   if (isObject(e["verify"]) && !hasTool(call, textOr(e["verify"]["tool"]))) delete e["verify"];
   const within: Call = { ...(call.tools && { tools: call.tools }), ...(call.now && { now: call.now }) };
-  for (const item of objectsAt(e, "failed")) item["error"] = bind(fieldsOr(item["error"]), within).e;
-  if (!entry.message?.some(frames)) e["message"] = messageOf(s); // a code with a sentence of its own is known by it
-  const hints = (e["hints"] = hintsOf(s, fresh));
-  if (e["effect"] === "unknown" && adviceOf(e) === "never" && hints.some(isWarning)) e["retry"] = "re_read";
+  for (const item of objectsAt(e, "failed")) item["error"] = bind(c, fieldsOr(item["error"]), within).e;
+  if (!entry.message?.some(frames)) e["message"] = messageOf(c, s); // a code with a sentence of its own is known by it
+  const hints = (e["hints"] = hintsOf(c, s, fresh));
+  const warns = hints.some((hint) => isWarning(c, hint));
+  if (e["effect"] === "unknown" && adviceOf(e) === "never" && warns) e["retry"] = "re_read";
   return s;
 }
 
-const layoutOf = ({ tool = "" }: Call): Layout =>
-  contract.layouts.find((layout) => layout.tools?.includes(tool)) ?? contract.layouts[0];
+const layoutOf = (c: Tables, { tool = "" }: Call): Layout =>
+  c.table.layouts.find((layout) => layout.tools?.includes(tool)) ?? c.table.layouts[0];
 
 /** Writes the value of a source; undefined if it is empty. */
-function write1(source: Value, s: Bound, base: Value): Value {
+function write1(c: Tables, source: Value, s: Bound, base: Value): Value {
   if (isText(source)) return s.from(base, source);
   const { is, own: isOwn, text, shape, list, each, item, oneOf } = fieldsOr(source);
   if (is !== undefined) return is;
-  if (isOwn) return objectOf(inResult(s));
+  if (isOwn) return objectOf(c, inResult(c, s));
   if (isText(text)) return render(text, s.get);
-  if (isObject(shape)) return writeShape(shape, s, base);
-  if (Array.isArray(list)) return list.map((one) => write1(one, s, base)).filter((value) => value !== undefined);
+  if (isObject(shape)) return writeShape(c, shape, s, base);
+  if (Array.isArray(list)) return list.map((one) => write1(c, one, s, base)).filter((value) => value !== undefined);
   if (isText(each)) {
     const items = s.from(base, each);
-    return Array.isArray(items) ? items.map((one) => writeShape(fieldsOr(item), s, one) ?? {}) : undefined;
+    return Array.isArray(items) ? items.map((one) => writeShape(c, fieldsOr(item), s, one) ?? {}) : undefined;
   }
   for (const choice of listOr(oneOf).map(fieldsOr)) {
     const value = isText(choice["path"]) ? s.from(base, choice["path"]) : choice["is"];
@@ -271,10 +271,10 @@ function write1(source: Value, s: Bound, base: Value): Value {
 }
 
 /** Writes an object; undefined if it is empty. */
-function writeShape(shape: Fields, s: Bound, base: Value): Fields | undefined {
+function writeShape(c: Tables, shape: Fields, s: Bound, base: Value): Fields | undefined {
   const object: Fields = {};
   for (const [name, source] of Object.entries(shape)) {
-    const value = name === "..." ? undefined : write1(source, s, base);
+    const value = name === "..." ? undefined : write1(c, source, s, base);
     if (value !== undefined) put(object, name, value);
   }
   const rest = isText(shape["..."]) ? s.from(base, shape["..."]) : undefined;
@@ -285,19 +285,19 @@ function writeShape(shape: Fields, s: Bound, base: Value): Fields | undefined {
 }
 
 /** Returns the record with its code for tool results, if its own code is for another kind of answer. */
-function inResult(s: Bound): Bound {
+function inResult(c: Tables, s: Bound): Bound {
   const fits = (entry: CodeEntry): boolean => !entry.open && !entry.otherwise && !entry.rpc;
   if (s.entry && fits(s.entry)) return s;
-  const entry = codes.find((c) => fits(c) && c.for.some((selector) => selects(selector, s))) ?? fallback;
-  const inner = boundTo({ ...s.e, contract: contract.name, code: entry.code }, s.call, entry);
-  inner.e["hints"] = hintsOf(inner, false);
+  const entry = c.codes.find((c) => fits(c) && c.for.some((selector) => selects(selector, s))) ?? c.fallback;
+  const inner = boundTo(c, { ...s.e, contract: c.name, code: entry.code }, s.call, entry);
+  inner.e["hints"] = hintsOf(c, inner, false);
   return inner;
 }
 
 /** Returns the contract's object: its shape, or the record itself. */
-function objectOf(s: Bound): Fields {
-  const { shape } = layoutOf(s.call);
-  return shape ? (writeShape(shape, s, s.e) ?? {}) : encoded(s.e);
+function objectOf(c: Tables, s: Bound): Fields {
+  const { shape } = layoutOf(c, s.call);
+  return shape ? (writeShape(c, shape, s, s.e) ?? {}) : encoded(s.e);
 }
 
 /** The characters that Unicode calls white space. */
@@ -313,13 +313,13 @@ function fold(layout: Layout, sentence: string): string {
 }
 
 /** Writes the line, its hints, and structure as one line of JSON. */
-function writeLine(layout: Layout, s: Bound): string {
+function writeLine(c: Tables, layout: Layout, s: Bound): string {
   const marks = [layout.hints?.before ?? "", layout.envelope?.mark ?? ""].filter((mark) => mark.trim());
   const unmark = (text: string, mark: string): string => {
     const lower = mark.toLowerCase();
     return text.replaceAll(mark, () => (lower === mark ? mark.toUpperCase() : lower));
   };
-  let text = marks.reduce(unmark, fold(layout, render(layout.line ?? "", s.get) ?? messageOf(s)));
+  let text = marks.reduce(unmark, fold(layout, render(layout.line ?? "", s.get) ?? messageOf(c, s)));
   if (layout.hints) {
     const separator = layout.hints.between.trim();
     const whole = (hint: string): string => (separator ? hint.replaceAll(separator, ",") : hint);
@@ -328,7 +328,7 @@ function writeLine(layout: Layout, s: Bound): string {
   }
   if (!layout.envelope || isEmpty(s.e["details"])) return text;
   const mark = layout.envelope.mark.trim();
-  const json = JSON.stringify(writeShape(layout.envelope.shape, s, s.e));
+  const json = JSON.stringify(writeShape(c, layout.envelope.shape, s, s.e));
   return text + layout.envelope.mark + json.replaceAll(mark, () => "\\u005b" + mark.slice(1));
 }
 
@@ -351,45 +351,42 @@ function contentOf(
 
 type Result = { -readonly [K in keyof ToolResult]: ToolResult[K] };
 
-function resultOf(s: Bound): ToolResult {
+function resultOf(c: Tables, s: Bound): ToolResult {
   const { call } = s;
-  const layout = layoutOf(call);
+  const layout = layoutOf(c, call);
   const human = layout.human === undefined ? undefined : (render(layout.human, s.get) ?? "");
-  const form = layout.line === undefined ? JSON.stringify(objectOf(s), null, layout.indent) : writeLine(layout, s);
-  const type = layout.line === undefined ? "application/json" : "text/markdown";
+  const isObjectForm = layout.line === undefined;
+  const form = isObjectForm ? JSON.stringify(objectOf(c, s), null, layout.indent) : writeLine(c, layout, s);
+  const type = isObjectForm ? "application/json" : "text/markdown";
   const result: Result = { content: contentOf(layout, call, human, form, type) };
-  if (layout.structured && (!call.outputSchema || layout.tools)) result.structuredContent = objectOf(s);
-  if (layout.result) result[layout.result] = objectOf(s);
+  if (layout.structured && (!call.outputSchema || layout.tools)) result.structuredContent = objectOf(c, s);
+  if (layout.result) result[layout.result] = objectOf(c, s);
   if (layout.isError) result.isError = true;
   if (call.resultType) result["resultType"] = "complete";
   result["_meta"] = { [metaKey]: encoded(s.e) };
   return result;
 }
 
-function problemOf(s: Bound, status: number): Fields {
-  return { type: "about:blank", title: statusText(status), status, detail: messageOf(s) };
+function problemOf(c: Tables, s: Bound, status: number): Fields {
+  return { type: "about:blank", title: statusText(status), status, detail: messageOf(c, s) };
 }
 
-//{{if has "code.ask"}}
 /** Returns the question that the call gets instead of the failure. */
-function questionOf(s: Bound): Question | undefined {
-  const asks = contract.question && s.entry?.ask;
+function questionOf(c: Tables, s: Bound): Question | undefined {
+  const asks = c.table.question && s.entry?.ask;
   if (!asks || !asks.for.some((selector) => selects(selector, s))) return undefined;
   const message = asks.messages.map((t) => render(t, s.get)).find((text) => text !== undefined);
   return message === undefined ? undefined : { message, reason: asks.reason ?? "", fields: asks.fields ?? [] };
 }
 
-//{{end}}
 /** Writes a failure for a call. Every failure has a form. */
-export function write(failure: Failure, call: Call = {}): Answer {
-  const s = bind(fieldsOr(copyOf(failure)), call);
-  const { http, rpc } = s.entry ?? fallback;
+export function write(c: Tables, failure: Failure, call: Call = {}): Answer {
+  const s = bind(c, fieldsOr(copyOf(failure)), call);
+  const { http, rpc } = s.entry ?? c.fallback;
   const kind = kindOf(s.e);
   const status = call.status ?? 200;
-//{{if has "code.ask"}}
-  const question = (call.method ?? "tools/call") === "tools/call" && !call.status ? questionOf(s) : undefined;
-  if (question) return ask(question, call);
-//{{end}}
+  const question = (call.method ?? "tools/call") === "tools/call" && !call.status ? questionOf(c, s) : undefined;
+  if (question) return ask(c, question, call);
   if (http && call.http) {
     const headers: { [name: string]: string } = {};
     for (const [name, template] of Object.entries(http.headers ?? {})) {
@@ -397,32 +394,32 @@ export function write(failure: Failure, call: Call = {}): Answer {
       if (value !== undefined) headers[name] = oneLine(value);
     }
     headers[http.type ? "Content-Type" : "Content-Length"] = http.type ?? "0";
-    const body = http.body === undefined ? "" : JSON.stringify(write1(http.body, s, s.e) ?? {});
+    const body = http.body === undefined ? "" : JSON.stringify(write1(c, http.body, s, s.e) ?? {});
     return { surface: "http", status: http.status, headers, body };
   }
   if (kind === "unknown_session" && call.status === 404) {
     const headers = { "Content-Type": "application/problem+json" };
-    return { surface: "http", status, headers, body: JSON.stringify(problemOf(s, 404)) };
+    return { surface: "http", status, headers, body: JSON.stringify(problemOf(c, s, 404)) };
   }
   if (rpc) {
     const message = rpc.messages.map((t) => render(t, s.get)).find((text) => text !== undefined) ?? "";
-    const data = rpc.data === undefined ? undefined : (write1(rpc.data, s, s.e) ?? {});
+    const data = rpc.data === undefined ? undefined : (write1(c, rpc.data, s, s.e) ?? {});
     return { surface: "error", status, error: { code: rpc.code, message, ...(data !== undefined && { data }) } };
   }
-  const asResult = kind === "unknown_tool" ? contract.unknownTool === "result" : kinds[kind] !== "protocol";
+  const asResult = kind === "unknown_tool" ? c.table.unknownTool === "result" : kinds[kind] !== "protocol";
   const ofTool = (call.method ?? "tools/call") === "tools/call" && !call.status;
-  if (ofTool && asResult) return { surface: "result", result: resultOf(s) };
-  const isOurs = kinds[kind] === "protocol" && s.entry === fallback; // the contract has no word for it
+  if (ofTool && asResult) return { surface: "result", result: resultOf(c, s) };
+  const isOurs = kinds[kind] === "protocol" && s.entry === c.fallback; // the contract has no word for it
   const record = encoded(isOurs ? { ...s.e, code: kind, contract: "recourse", hints: [] } : s.e);
-  const data = call.status ? { ...record, ...problemOf(s, call.status) } : record;
-  return { surface: "error", status, error: { code: rpcCodes[kind], message: messageOf(s), data } };
+  const data = call.status ? { ...record, ...problemOf(c, s, call.status) } : record;
+  return { surface: "error", status, error: { code: rpcCodes[kind], message: messageOf(c, s), data } };
 }
 
 /** Writes a question to the caller; a contract without a form for questions writes that a parameter is missing. */
-export function ask(question: Question, call: Call = {}): Answer {
-  if (!contract.question) return write(asFailure(question), call);
-  const object = writeShape(contract.question, boundTo({}, call), copyOf(question)) ?? {};
-  const [layout] = contract.layouts;
+export function ask(c: Tables, question: Question, call: Call = {}): Answer {
+  if (!c.table.question) return write(c, asFailure(question), call);
+  const object = writeShape(c, c.table.question, boundTo(c, {}, call), copyOf(question)) ?? {};
+  const [layout] = c.table.layouts;
   const form = layout.line === undefined ? JSON.stringify(object, null, layout.indent) : undefined;
   const human = layout.human === undefined && form !== undefined ? undefined : questionText(question);
   const result: Result = { content: contentOf(layout, call, human, form, "application/json") };
@@ -454,15 +451,3 @@ function questionText(q: Question): string {
   }
   return text;
 }
-
-/** A failure in the words of the contract, for each code: failures.CODE("What happened.", { requestId: "req-1" }). */
-export const failures = Object.fromEntries(
-  codes.filter((entry) => !entry.open).map((entry) => [
-    entry.code,
-    (message?: string, more?: Partial<Failure>): Failure => {
-      const e: Fields = { kind: entry.kind, code: entry.code, contract: contract.name };
-      for (const [path, value] of Object.entries(entry.set ?? {})) set(e, path, value as Value);
-      return { ...e, ...(message === undefined ? {} : { message }), ...more } as Failure;
-    },
-  ]),
-) as { readonly [code in Code]: (message?: string, more?: Partial<Failure>) => Failure };

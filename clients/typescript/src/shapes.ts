@@ -1,20 +1,25 @@
-// ---- Reading objects of the wire.
+import { places, selects, subjectOf } from "./choose.js";
+import { readOwn } from "./forms.js";
+import { kinds } from "./kinds.js";
+import {
+  child, convert, type Fields, fieldsOr, isLike, isObject, isOf, isSame, isText, listOr, numberOr, objectsAt, own,
+  parsed, put, set, textOr, typeOf, type Value,
+} from "./record.js";
+import { type Selector, Tables } from "./tables.js";
+import { match } from "./templates.js";
+import { like } from "./types.js";
 
-const closedSets: { readonly [path: string]: readonly string[] } = {
+export const closedSets: { readonly [path: string]: readonly string[] } = {
   kind: Object.keys(kinds), retry: ["same_call", "re_read", "after_fix", "after_auth", "after_setup", "never"],
   effect: ["none", "applied", "unknown"], effectBasis: ["known", "stated"],
   origin: ["caller", "gateway", "server", "provider"],
 };
-const maxItems = 10_000; // of a list; one that is longer stays whole among the details
-/** Of failures; after the first, those of tools that return theirs. */
-const layouts: readonly Fields[] = contract.layouts;
-//{{if has "is"}}
-const isConstant = (source: Value): source is Fields => isObject(source) && "is" in source;
-//{{end}}
-const isCode = (source: Value): source is string => source === "code" || source === "code:number";
+export const maxItems = 10_000; // of a list; one that is longer stays whole among the details
+export const isConstant = (source: Value): source is Fields => isObject(source) && "is" in source;
+export const isCode = (source: Value): source is string => source === "code" || source === "code:number";
 
 /** Reads the record's own JSON form, with the words that are known; undefined if it is not a record. */
-function readRecord(raw: Value): Fields | undefined {
+export function readRecord(raw: Value): Fields | undefined {
   if (numberOr(own(raw, "v")) <= 0 || !own(raw, "kind") || !isLike(like, raw)) return undefined;
   const isKnown = ([name, value]: [string, Value]): boolean =>
     value !== null && (name === "kind" || closedSets[name]?.includes(textOr(value)) !== false);
@@ -25,7 +30,7 @@ function readRecord(raw: Value): Fields | undefined {
 }
 
 /** Stores the texts that a template has captured. Says whether the template can have written the text. */
-function store(e: Fields, found: readonly [path: string, text: string][] | undefined): boolean {
+export function store(e: Fields, found: readonly [path: string, text: string][] | undefined): boolean {
   for (const [path, text] of found ?? []) {
     const type = typeOf(path);
     const value = /^(given|)$/.test(type) ? text : type === "texts" ? text.split(", ") : parsed(text);
@@ -35,23 +40,15 @@ function store(e: Fields, found: readonly [path: string, text: string][] | undef
 }
 
 /** Says whether a value may be in a shape: its constants and a code are present. */
-function fits(shape: Fields, raw: Value): boolean {
+export function fits(shape: Fields, raw: Value): boolean {
   const stands = ([name, source]: [string, Value]): boolean =>
-//{{if has "is"}}
     isConstant(source) ? isSame(own(raw, name), source["is"])
       : !isCode(source) || convert(source, own(raw, name)) !== undefined;
-//{{else}}
-    !isCode(source) || convert(source, own(raw, name)) !== undefined;
-//{{end}}
   return isObject(raw) && Object.values(shape).some(isCode) && Object.entries(shape).every(stands);
 }
 
-//{{if has "contract.forms"}}
-/** Forms that are read but never written. */
-const forms: readonly Fields[] = contract.forms;
-
 /** Says whether a value has all members of a shape, each with the right type. */
-function fitsWhole(shape: Fields, raw: Value): boolean {
+export function fitsWhole(shape: Fields, raw: Value): boolean {
   const stands = (source: Value, value: Value): boolean => {
     if (isConstant(source)) return isSame(value, source["is"]);
     if (value === undefined || value === null) return false;
@@ -61,70 +58,45 @@ function fitsWhole(shape: Fields, raw: Value): boolean {
   return Object.entries(shape).every(([name, source]) => name === "..." || stands(source, own(raw, name)));
 }
 
-//{{end}}
 /** Stores the value of a source in base, a part of e. Says whether that has a place for all of it; undefined: the
  * source cannot have written this value. */
-function read(source: Value, raw: Value, e: Fields, base: Fields): boolean | undefined {
+export function read(c: Tables, source: Value, raw: Value, e: Fields, base: Fields): boolean | undefined {
   if (isText(source)) {
     set(base, source, raw);
     return isOf(source, raw);
   }
-//{{if has "own"}}
   const { shape, own: isOwn } = fieldsOr(source);
-//{{else}}
-  const { shape } = fieldsOr(source);
-//{{end}}
-//{{if has "is"}}
   if (isConstant(source)) return isSame(raw, source["is"]) || undefined;
-//{{end}}
   if (isObject(shape)) {
-    const others = readShape(shape, raw, e, base);
+    const others = readShape(c, shape, raw, e, base);
     return others && others.length === 0;
   }
-//{{if has "own"}}
-  if (isOwn) return layouts.some((layout) => readOwn(layout, raw, e)) || undefined;
-//{{end}}
-//{{if has "oneOf"}}
+  if (isOwn) return c.table.layouts.some((layout) => readOwn(c, layout, raw, e)) || undefined;
   const { oneOf } = fieldsOr(source);
   if (oneOf) return readChoice(listOr(oneOf).map(fieldsOr), raw, e, base);
-//{{end}}
-//{{if has "each"}}
   const { each, item } = fieldsOr(source);
-  if (isText(each)) return readItems(each, fieldsOr(item), raw, e, base);
-//{{end}}
-//{{if has "text" "list"}}
+  if (isText(each)) return readItems(c, each, fieldsOr(item), raw, e, base);
   const { text, list } = fieldsOr(source);
   if (isText(text)) return (isText(raw) && store(base, match(text, raw))) || undefined;
   if (!Array.isArray(list)) return true;
   const items = Array.isArray(raw) && raw.length <= list.length ? raw : undefined;
-  return items?.every((one, i) => read(list[i], one, e, base) !== undefined) || undefined;
-//{{else}}
-  return true;
-//{{end}}
+  return items?.every((one, i) => read(c, list[i], one, e, base) !== undefined) || undefined;
 }
 
 /** Reads an object. Returns the names of the members that base has no place for; a record keeps them in its details.
  * undefined: it does not have this shape. */
-function readShape(shape: Fields, raw: Value, e: Fields, base: Fields): string[] | undefined {
+export function readShape(c: Tables, shape: Fields, raw: Value, e: Fields, base: Fields): string[] | undefined {
   if (!isObject(raw)) return undefined;
   const others: string[] = [];
   let fit = true;
-//{{if has "oneOf"}}
   // Other members show which of several sources has written a member: they are read first.
   const isChoice = (source: Value): boolean => own(source, "oneOf") !== undefined;
   const sources = Object.entries(shape).sort(([, a], [, b]) => Number(isChoice(a)) - Number(isChoice(b)));
   for (const [name, source] of sources) {
-//{{else}}
-  for (const [name, source] of Object.entries(shape)) {
-//{{end}}
     const value = own(raw, name);
-//{{if has "is"}}
     if (value === undefined || value === null) fit &&= !isConstant(source);
     if (value === undefined || value === null || name === "...") continue;
-//{{else}}
-    if (value === undefined || value === null || name === "...") continue;
-//{{end}}
-    const isWhole = read(source, value, e, base);
+    const isWhole = read(c, source, value, e, base);
     fit &&= isWhole !== undefined;
     const rest = own(own(source, "shape"), "...");
     if (!isWhole && isText(rest) && !isObject(value)) put(memberOf(base, rest), name, value);
@@ -152,8 +124,7 @@ function keepDetails(e: Fields, object: Fields, names: readonly string[]): void 
   }
 }
 
-//{{if has "each"}}
-function readItems(list: string, shape: Fields, raw: Value, e: Fields, base: Fields): boolean {
+function readItems(c: Tables, list: string, shape: Fields, raw: Value, e: Fields, base: Fields): boolean {
   if (!Array.isArray(raw)) return false;
   const items = listOr(own(base, list));
   put(base, list, items);
@@ -161,18 +132,18 @@ function readItems(list: string, shape: Fields, raw: Value, e: Fields, base: Fie
   for (const [i, item] of raw.slice(0, maxItems).entries()) {
     const into = fieldsOr(items[i]);
     items[i] = into;
-    isWhole = readItem(list, shape, item, e, into) && isWhole;
+    isWhole = readItem(c, list, shape, item, e, into) && isWhole;
   }
   return isWhole;
 }
 
 /** Reads an item: a text is its own name. Says whether it has a place for all of it: what was done is its own value
  * then, and what is said about a failed item is a detail of that. */
-function readItem(list: string, shape: Fields, item: Value, e: Fields, into: Fields): boolean {
+function readItem(c: Tables, list: string, shape: Fields, item: Value, e: Fields, into: Fields): boolean {
   const members = fieldsOr(item);
   const first = Object.values(shape).find(isText);
-  let others = readShape(shape, item, e, into) ?? [];
-  let isWhole = isObject(item) || item === null || first === undefined || read(first, item, e, into) === true;
+  let others = readShape(c, shape, item, e, into) ?? [];
+  let isWhole = isObject(item) || item === null || first === undefined || read(c, first, item, e, into) === true;
   const ids = Object.entries(members).filter(([name, value]) => name.endsWith("Id") && isText(value));
   if ("id" in shape && ids.length === 1 && !into["id"]) {
     into["id"] = members[ids[0]?.[0] ?? ""];
@@ -180,7 +151,7 @@ function readItem(list: string, shape: Fields, item: Value, e: Fields, into: Fie
   }
   if (list === "failed") {
     const error = memberOf(into, "error");
-    const isTold = others.includes("error") && !("error" in shape) && readInner(shape, members["error"], e, into);
+    const isTold = others.includes("error") && !("error" in shape) && readInner(c, shape, members["error"], e, into);
     keepDetails(error, members, isTold ? others.filter((name) => name !== "error") : others);
     return isWhole;
   }
@@ -191,23 +162,21 @@ function readItem(list: string, shape: Fields, item: Value, e: Fields, into: Fie
 }
 
 /** Reads what a failed item says of its failure in an object of its own. Says whether it is that. */
-function readInner(shape: Fields, object: Value, e: Fields, into: Fields): boolean {
+function readInner(c: Tables, shape: Fields, object: Value, e: Fields, into: Fields): boolean {
   const error = memberOf(into, "error");
   if (!isObject(object) || error["code"]) return false;
   const { id } = into;
-  const others = readShape(shape, object, e, into) ?? [];
+  const others = readShape(c, shape, object, e, into) ?? [];
   if (id || !error["code"]) put(into, "id", id ?? "");
   if (!error["code"]) return false;
   keepDetails(error, object, others);
   return true;
 }
 
-//{{end}}
 /** Returns the object at a member of base, and creates it if it is missing. */
 const memberOf = (base: Fields, name: string): Fields =>
   fieldsOr(own(put(base, name, fieldsOr(own(base, name))), name));
 
-//{{if has "oneOf"}}
 /**
  * Stores a value that one of several sources may have written: a word of a closed set where it belongs, any other in
  * the first suitable path; and the properties in the conditions of a constant. Says whether there is a place for it.
@@ -227,4 +196,3 @@ function readChoice(choices: readonly Fields[], raw: Value, e: Fields, base: Fie
   }
   return taker !== undefined || at >= 0;
 }
-//{{end}}

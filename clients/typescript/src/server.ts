@@ -1,4 +1,6 @@
-// ---- The state that callers share. Times are in milliseconds.
+import { maxWaitMs } from "./kinds.js";
+import { type Fields, kindOf, numberOr } from "./record.js";
+import type { Failure } from "./types.js";
 
 /** Holds calls back after five failures in a row: for a while, then one call at a time may try. */
 class Circuit {

@@ -1,6 +1,11 @@
-// ---- Repeating the failed part of a batch.
+import { dataOf, idOf, itemsOf, type Place, wholeOf } from "./answers.js";
+import { refuse, settle } from "./decide.js";
+import {
+  copyOf, encode, type Fields, fieldsOr, isObject, kindOf, listOr, numberOr, own, textOr, type Value,
+} from "./record.js";
+import { again, believed, decided, type Exchange, failed, hook, make, natureOf, type Outcome } from "./recover.js";
+import type { Failure } from "./types.js";
 
-//{{if has "contract.batch"}}
 /** Returns the argument that lists the items: by the contract, or else the only one with what has failed. */
 function batchArgument(x: Exchange, e: Fields): string {
   const ids = [...listOr(e["succeeded"]), ...listOr(e["failed"])].map((f) => textOr(own(f, "id")));
@@ -9,17 +14,17 @@ function batchArgument(x: Exchange, e: Fields): string {
     return ids.length > 0 && ids.every((id) => items.includes(id));
   };
   const found = Object.entries(fieldsOr(copyOf(x.args))).filter(([, list]) => has(list));
-  return textOr(own(contract.batch, x.tool)) || (found.length === 1 ? (found[0]?.[0] ?? "") : "");
+  return textOr(own(x.c.table.batch, x.tool)) || (found.length === 1 ? (found[0]?.[0] ?? "") : "");
 }
 
 /** Says whether a failure tells how each item failed: then the code of the whole does not decide about them. */
-function tellsItems(x: Exchange, e: Fields): boolean {
+export function tellsItems(x: Exchange, e: Fields): boolean {
   return kindOf(e) === "partial" || (listOr(e["failed"]).length > 0 && batchArgument(x, e) !== "");
 }
 
 /** Repeats a call that has failed in part, with only the failed items that may succeed. An item that is never mentioned
  * has failed. */
-async function repeatItems(x: Exchange, result: unknown, e: Fields): Promise<unknown> {
+export async function repeatItems(x: Exchange, result: unknown, e: Fields): Promise<unknown> {
   const argument = batchArgument(x, e);
   const nature = natureOf(x, x.tool);
   let items = new Map(listOr(own(copyOf(x.args), argument)).map((item) => [idOf(item), item]));
@@ -34,7 +39,7 @@ async function repeatItems(x: Exchange, result: unknown, e: Fields): Promise<unk
     for (const f of listOr(e["failed"]).map(fieldsOr)) {
       const error = f["error"];
       const isKnown = items.has(textOr(f["id"])) && !succeeded.some((s) => s["id"] === f["id"]);
-      const told = isKnown && isObject(error) ? settle(believed(x, error, x.tool), nature) : undefined;
+      const told = isKnown && isObject(error) ? settle(x.c, believed(x, error, x.tool), nature) : undefined;
       const afterMs = Math.max(numberOr(told?.["afterMs"]), numberOr(e["afterMs"])); // of the whole: for each
       const settled = told && (afterMs > 0 ? { ...told, afterMs } : told);
       const d = settled ? decided(x, settled, x.tool, x.attempt) : refuse("");
@@ -46,7 +51,7 @@ async function repeatItems(x: Exchange, result: unknown, e: Fields): Promise<unk
     const args = { ...x.args, [argument]: [...retried.keys()].map((id) => items.get(id)) };
     const next: Outcome = goes ? await make(x, "call", x.tool, args) : { unsent: true };
     if (next.e && !next.unsent) {
-      const settled = settle(next.e, nature);
+      const settled = settle(x.c, next.e, nature);
       const all = [...retried.keys()].map((id) => ({ id, error: settled }));
       e = tellsItems(x, settled) ? settled : { ...e, message: undefined, succeeded: [], failed: all };
       const told = [...listOr(e["succeeded"]), ...listOr(e["failed"])].map((f) => own(f, "id"));
@@ -75,8 +80,8 @@ async function repeatItems(x: Exchange, result: unknown, e: Fields): Promise<unk
   const all = { content, structuredContent: merged, isError: over.length > 0 };
   if (over.length === 0) return all;
   const isPartial = kindOf(e) !== "partial" && succeeded.length > 0; // the first answer had none
-  const code = codes.find((entry) => entry.kind === "partial")?.code;
-  if (isPartial) e = { kind: "partial", contract: contract.name, code, origin: e["origin"] };
+  const code = x.c.codes.find((entry) => entry.kind === "partial")?.code;
+  if (isPartial) e = { kind: "partial", contract: x.c.name, code, origin: e["origin"] };
   throw failed(x, { ...e, succeeded, failed: over }, result === undefined ? undefined : all);
 }
 
@@ -88,4 +93,3 @@ async function hand(x: Exchange, all: Fields[], items: readonly Fields[]): Promi
   if (succeeded && fresh.length > 0) await hook(x, "call", () => succeeded(given));
 }
 
-//{{end}}

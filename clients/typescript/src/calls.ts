@@ -1,4 +1,5 @@
-// ---- The arguments of calls.
+import { copyOf, type Fields, isEmpty, isObject, isText, objectsAt, own, put, textOr, type Value } from "./record.js";
+import type { Tables } from "./tables.js";
 
 /** Names of arguments whose values must not be shown. */
 const secretName = new RegExp(
@@ -7,16 +8,15 @@ const secretName = new RegExp(
 );
 
 /** Returns the value at a JSON Pointer into arguments if it can be shown: no secret, and at most 128 bytes long. */
-function shownArgument(args: unknown, pointer: string): Value {
+export function shownArgument(args: unknown, pointer: string): Value {
   const value = find(copyOf(args), pointer).found[0];
   const long = encodeURI(JSON.stringify(value ?? 0)).replace(/%../g, "x").length > 128;
   return long || secretName.test(pointer.slice(pointer.lastIndexOf("/"))) ? undefined : value;
 }
 
-//{{if has "contract.verify"}}
 /** Returns the contract's call that settles whether a tool's call took effect, with its arguments. */
-function verifyCall(tool: string, args: unknown): Fields | undefined {
-  const rule = own(contract.verify, tool);
+export function verifyCall(c: Tables, tool: string, args: unknown): Fields | undefined {
+  const rule = own(c.table.verify, tool);
   if (!isObject(rule)) return undefined;
   const given: Fields = {};
   const from: Fields = {}; // what may not be shown
@@ -31,9 +31,8 @@ function verifyCall(tool: string, args: unknown): Fields | undefined {
   return { tool: asked, ...taken, ...(lookAt && { lookAt }) };
 }
 
-//{{end}}
 /** Returns the value at a JSON Pointer, if not null; "*" is any item. reached: all but the last member exists. */
-function find(value: Value, pointer: string): { readonly found: Value[]; readonly reached: boolean } {
+export function find(value: Value, pointer: string): { readonly found: Value[]; readonly reached: boolean } {
   const [, raw, rest = ""] = /^\/([^/]*)(.*)$/s.exec(pointer) ?? [];
   if (raw === undefined) return { found: value === null || value === undefined ? [] : [value], reached: true };
   const token = raw.replaceAll("~1", "/").replaceAll("~0", "~");

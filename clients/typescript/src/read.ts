@@ -1,12 +1,22 @@
-// ---- Reading answers.
+import { complete, kindOfStatus, rangeOf } from "./complete.js";
+import { readForms } from "./forms.js";
+import { metaKey, wireKinds } from "./kinds.js";
+import {
+  classOf, convert, copyOf, encode, type Fields, fieldsOr, isEmpty, isLike, isObject, isText, listOr, numberOr,
+  objectsAt, own, parsed, set, textOr, type Value,
+} from "./record.js";
+import { read, readRecord, store } from "./shapes.js";
+import type { Tables } from "./tables.js";
+import { literalOf, match } from "./templates.js";
+import type { Failure, Question } from "./types.js";
 
 /** The failure or question in an answer. */
 export type Reading = Readonly<{ failure: Failure; question?: never } | { question: Question; failure?: never }>;
 
 /** Records as they were read: without the advice that an encoded record derives from its kind. */
 const stated = new WeakMap<Failure, Fields>();
-const statedBy = (failure: Failure): Fields => stated.get(failure) ?? fieldsOr(copyOf(failure));
-function failureOf(e: Fields): Failure {
+export const statedBy = (failure: Failure): Fields => stated.get(failure) ?? fieldsOr(copyOf(failure));
+export function failureOf(e: Fields): Failure {
   const failure = encode(e) as unknown as Failure;
   stated.set(failure, e);
   return failure;
@@ -15,11 +25,11 @@ function failureOf(e: Fields): Failure {
 /** Prefixes that runtimes add to the text of a failure. */
 const wrapper = /^(MCP error -?\d{1,9}: |Error (?:executing|calling) tool '?[^':\s]+'?: |\*\*Error:\*\* )/;
 /** Returns a copy of an answer: a member that cannot be copied must not hide the others. */
-const copyOfEach = (answer: unknown): Fields =>
+export const copyOfEach = (answer: unknown): Fields =>
   Object.fromEntries(Object.entries(isObject(answer) ? answer : {}).map(([name, value]) => [name, copyOf(value)]));
 
 /** Reads a tool result, the member "result" of a JSON-RPC answer: undefined if it is not a failure. */
-export function parseResult(result: unknown): Reading | undefined {
+export function parseResult(c: Tables, result: unknown): Reading | undefined {
   const { _meta, content, structuredContent, error, isError } = copyOfEach(result);
   const record = readRecord(own(_meta, metaKey));
   const texts = listOr(content).filter((b) => own(b, "type") === "text").slice(0, 8).map((b) => textOr(own(b, "text")));
@@ -31,18 +41,18 @@ export function parseResult(result: unknown): Reading | undefined {
   if (question) return { question: readQuestion(question) };
   const text = texts[0] ?? "";
   const isMarked = objects.some((o) => o["kind"] === "toolError:v1");
-  if (sure || isMarked) return { failure: failureOf(readFailed(text, objects)) };
-  const e = readForms(text, objects, false);
+  if (sure || isMarked) return { failure: failureOf(readFailed(c, text, objects)) };
+  const e = readForms(c, text, objects, false);
   return e && { failure: failureOf(record ?? e) };
 }
 
 /** Reads an answer that is certainly a failure. */
-function readFailed(text: string, objects: readonly Value[]): Fields {
-  let e = objects.map(readRecord).find(isObject) ?? readForms(text, objects, true);
+function readFailed(c: Tables, text: string, objects: readonly Value[]): Fields {
+  let e = objects.map(readRecord).find(isObject) ?? readForms(c, text, objects, true);
   let rest = text;
   for (let wraps = 0; !e && wraps < 4 && wrapper.test(rest); wraps++) {
     rest = rest.replace(wrapper, "");
-    e = readRecord(parsed(rest)) ?? readForms(rest, [parsed(rest)], true);
+    e = readRecord(parsed(rest)) ?? readForms(c, rest, [parsed(rest)], true);
   }
   return e ?? { kind: "unknown", message: cut(text), retry: "re_read", origin: "server" };
 }
@@ -58,13 +68,14 @@ function readQuestion(o: Fields): Question {
   for (const one of objectsAt(q, "options")) for (const name of ["label", "value"]) one[name] ??= "";
   return q as unknown as Question;
 }
-const cut = (text: string): string => (text.length > 8192 ? text.slice(0, 8192) + " …" : text);
+export const cut = (text: string): string => (text.length > 8192 ? text.slice(0, 8192) + " …" : text);
 const plainText = (v: Value): string => (isText(v) ? v : (JSON.stringify(v) ?? ""));
 
 /** Reads the member "error" of a JSON-RPC answer. */
-export const parseError = (error: unknown): { readonly failure: Failure } => ({ failure: failureOf(readError(error)) });
+export const parseError = (c: Tables, error: unknown): { readonly failure: Failure } =>
+  ({ failure: failureOf(readError(c, error)) });
 
-function readError(error: unknown): Fields {
+function readError(c: Tables, error: unknown): Fields {
   const raw = copyOfEach(error);
   const { data } = raw;
   const record = readRecord(data);
@@ -73,65 +84,55 @@ function readError(error: unknown): Fields {
   const given = plainText(raw["message"]);
   const prefix = `MCP error ${code}: `; // of the TypeScript SDK, when it throws
   const message = given.startsWith(prefix) ? given.slice(prefix.length) : given;
-//{{if has "code.rpc"}}
-  for (const entry of codes) {
+  for (const entry of c.codes) {
     const form = entry.rpc?.data;
     const shape = own(form, "shape");
     const isOther = isObject(shape) && Object.keys(shape).every((name) => own(data, name) === undefined);
     if (String(entry.rpc?.code) !== code || isOther) continue;
     const e: Fields = {};
     const found = entry.rpc?.messages.map((template) => match(template, message)).find((one) => one);
-    if (form === undefined ? !found : read(form, data, e, e) === undefined) continue; // the data tell the form
-    const inner = byCode.get(textOr(e["code"])); // the object inside says more than the JSON-RPC error
+    if (form === undefined ? !found : read(c, form, data, e, e) === undefined) continue; // the data tell the form
+    const inner = c.byCode.get(textOr(e["code"])); // the object inside says more than the JSON-RPC error
     if (!found) e["message"] ??= cut(message);
     e["code"] = entry.code;
     store(e, found);
-    return complete(e, inner === entry ? undefined : inner);
+    return complete(c, e, inner === entry ? undefined : inner);
   }
-//{{end}}
-//{{if has "contract.ranges"}}
-  const isOwn = byCode.has(code) || rangeOf(code) !== undefined;
-//{{else}}
-  const isOwn = byCode.has(code);
-//{{end}}
-//{{if has "code.rpc"}}
-  const objects = isOwn && !byCode.get(code)?.rpc ? [data, { ...raw, message }] : [data];
-//{{else}}
-  const objects = isOwn ? [data, { ...raw, message }] : [data];
-//{{end}}
+  const isOwn = c.byCode.has(code) || rangeOf(c, code) !== undefined;
+  const objects = isOwn && !c.byCode.get(code)?.rpc ? [data, { ...raw, message }] : [data];
   const kind = (code.startsWith("-") && wireKinds[code]) || "unknown";
   const e: Fields = { kind, message: cut(message), upstream: code ? { code } : {}, origin: "server" };
   if (/^(protocol|input)$/.test(classOf(e))) e["effect"] = "none"; // the server has not carried it out
-  return readForms(message, objects, true) ?? (data === undefined || data === null ? e : { ...e, details: { data } });
+  const known = readForms(c, message, objects, true);
+  return known ?? (data === undefined || data === null ? e : { ...e, details: { data } });
 }
 
 /** Reads a whole HTTP answer: undefined if its status is not a failure. headers are like those of fetch. */
-export const parseHTTP = (status: number, headers: HeadersLike, body: string): { failure: Failure } | undefined =>
-  status < 400 ? undefined : { failure: failureOf(readHTTP(status, headers, body)) };
+export function parseHTTP(
+  c: Tables, status: number, headers: HeadersLike, body: string,
+): { failure: Failure } | undefined {
+  return status < 400 ? undefined : { failure: failureOf(readHTTP(c, status, headers, body)) };
+}
 export type HeadersLike = { get(name: string): string | null };
-function readHTTP(status: number, headers: HeadersLike, body: string): Fields {
+export function readHTTP(c: Tables, status: number, headers: HeadersLike, body: string): Fields {
   const raw = parsed(body);
-//{{if has "code.http"}}
-  for (const entry of codes) {
+  for (const entry of c.codes) {
     const http = entry.http;
     if (http?.status !== status || (http.body === undefined) !== (body === "")) continue;
     const e: Fields = {};
-    if (http.body !== undefined && read(http.body, raw, e, e) === undefined) continue;
+    if (http.body !== undefined && read(c, http.body, raw, e, e) === undefined) continue;
     for (const [name, template] of Object.entries(http.headers ?? {})) {
       store(e, match(template, headers.get(name)?.trim() ?? ""));
     }
-//{{if has "code.message"}}
     const fixed = entry.message?.map(literalOf) ?? [];
     if (fixed.length > 0 && !fixed.some((text) => text === undefined || text === textOr(e["message"]))) continue;
-//{{end}}
     set(e, "quotas:objects", listOr(e["quotas"]).sort(binding));
-    return complete({ ...e, code: entry.code, upstream: { ...fieldsOr(e["upstream"]), status } });
+    return complete(c, { ...e, code: entry.code, upstream: { ...fieldsOr(e["upstream"]), status } });
   }
-//{{end}}
   const error = own(raw, "jsonrpc") === undefined ? undefined : own(raw, "error");
   const said = ["message", "detail", "error", "title"].map((name) => textOr(own(raw, name)));
   const plain: Fields = { kind: kindOfStatus(status), message: said.find((text) => text), origin: "server" };
-  const e = isObject(error) ? readError(error) : plain;
+  const e = isObject(error) ? readError(c, error) : plain;
   const wait = convert("afterMs:seconds", Number(headers.get("Retry-After")?.trim()));
   const upstream = { ...fieldsOr(e["upstream"]), status };
   return { ...e, upstream, afterMs: Math.max(numberOr(e["afterMs"]), numberOr(wait)) };

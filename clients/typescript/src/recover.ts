@@ -1,25 +1,41 @@
-// ---- A call and what is done for it.
+import { advised, dataOf, landedBy, parseCall } from "./answers.js";
+import { repeatItems, tellsItems } from "./batch.js";
+import { find, verifyCall } from "./calls.js";
+import { backoff, type Decision, judge, maySucceed, type Nature, refuse, settle } from "./decide.js";
+import { keptStatus } from "./fetch.js";
+import {
+  type BareSignal, type Called, type Caller, CallFailed, InputNeeded, type Params,
+  type RecoverOptions, type Signal, type Step,
+} from "./options.js";
+import { failureOf, parseError, parseResult, readHTTP, type Reading, statedBy } from "./read.js";
+import {
+  adviceOf, attempt, canonical, child, classOf, copyOf, type Fields, fieldsOr, isEmpty, isObject, isText, kindOf,
+  numberOr, own, textOr, type Value,
+} from "./record.js";
+import { type Ending, Server } from "./server.js";
+import type { Tables } from "./tables.js";
+import type { Arguments, Verify } from "./types.js";
+
+// Of every runtime.
+declare const AbortController: new () => { readonly signal: BareSignal; abort(reason?: unknown): void };
+declare const setTimeout: (run: () => void, ms: number) => unknown;
+declare const clearTimeout: (timer: unknown) => void;
 
 /** One call of the caller, with everything that is done for it. */
-type Exchange = ReturnType<typeof exchange>;
-function exchange(caller: Caller, tool: string, given: Arguments, options: RecoverOptions) {
-  const call = typeof caller === "function" ? caller : (params: Params) => caller.callTool(params);
+export type Exchange = ReturnType<typeof exchange>;
+function exchange(c: Tables, call: Caller, tool: string, given: Arguments, options: RecoverOptions) {
   const ends = Date.now() + (options.timeoutMs ?? 300_000);
   const state = { server: options.server ?? new Server(), attempt: 0, answers: 0, connected: false };
-//{{if has "layouts.format"}}
-  const format = textOr(own(layouts[0]?.["format"], "argument"));
+  const format = c.table.layouts[0].format?.argument ?? "";
   const schema = copyOf(options.tools?.find((t) => t.name === tool)?.inputSchema);
   const hasFormat = child(child(schema, "properties"), format) !== undefined;
   const args: Arguments = hasFormat ? { [format]: "json", ...given } : given;
-  return { call, tool, args, options, ends, ...state, cause: undefined as unknown };
-//{{else}}
-  return { call, tool, args: given, options, ends, ...state, cause: undefined as unknown };
-//{{end}}
+  return { c, call, tool, args, options, ends, ...state, cause: undefined as unknown, answer: undefined as unknown };
 }
 
 /** Calls a tool, and follows the contract if the call fails. */
-export async function recover<R = ToolResult>(caller: Caller, call: Called, options: RecoverOptions = {}): Promise<R> {
-  const x = exchange(caller, call.name, call.arguments ?? {}, options);
+export async function recovered<R>(c: Tables, caller: Caller, call: Called, options: RecoverOptions): Promise<R> {
+  const x = exchange(c, caller, call.name, call.arguments ?? {}, options);
   const { connect, answer } = options;
   const { mistakes } = x.server;
   const mistake = mistakes.get(fingerprint(x));
@@ -39,50 +55,38 @@ export async function recover<R = ToolResult>(caller: Caller, call: Called, opti
       continue;
     }
     if (!outcome.e) return (await done(x, outcome.result)) as R;
+    x.answer = outcome.result;
     if (outcome.unsent) throw failed(x, before ?? outcome.e);
-    before = settle(outcome.e, natureOf(x, x.tool));
+    before = settle(x.c, outcome.e, natureOf(x, x.tool));
     const failure = failureOf(before);
     if (mistakes.size >= 1000) mistakes.clear();
     const isMistake = classOf(before) === "input" && kindOf(before) !== "unknown_tool" && !outcome.refused;
-//{{if has "contract.returned"}}
     const { result } = outcome; // whoever calls a tool that returns its failures reads them there
-    const isReturned = contract.returned.includes(x.tool) && isObject(result) && result["isError"] !== true;
+    const isReturned = x.c.table.returned.includes(x.tool) && isObject(result) && result["isError"] !== true;
     if (isMistake && !isReturned) mistakes.set(fingerprint(x), { failure, until: Date.now() + 600_000 });
-//{{else}}
-    if (isMistake) mistakes.set(fingerprint(x), { failure, until: Date.now() + 600_000 });
-//{{end}}
-//{{if has "contract.batch"}}
     if (tellsItems(x, before)) return (await repeatItems(x, outcome.result, before)) as R;
-//{{end}}
     const isAuth = classOf(before) === "auth" && before["effect"] === "none";
     const isWord = doubts(x, x.tool) && outcome.by !== 401 && outcome.by !== 403;
     if (connect && isAuth && !isWord && !x.connected) {
       x.connected = true;
       if (await hook(x, "connect", () => connect(failure))) continue;
     }
-//{{if has "contract.returned"}}
-    if (isReturned && !maySucceed(before)) return result as R;
-//{{end}}
-//{{if has "contract.verify" "contract.record" "contract.advised" ":call"}}
+    if (isReturned && !maySucceed(x.c, before)) return result as R;
     const settled = await verify(x, before);
     if (settled.landed) return (settled.result ?? { content: [] }) as R;
     before = settled.e;
-//{{end}}
-//{{if has "contract.returned"}}
     const repeats = await again(x, decided(x, before, x.tool, x.attempt), before);
     if (!repeats && isReturned) return result as R;
     if (!repeats) throw failed(x, before);
-//{{else}}
-    if (!(await again(x, decided(x, before, x.tool, x.attempt), before))) throw failed(x, before);
-//{{end}}
   }
 }
 
 /** Connects to the server, and follows the contract if that fails: nothing is done by connecting, so whatever may pass
  * is tried again. connect makes a session of its own in each attempt. */
-export async function recoverConnect<S>(
+export async function connected<S>(
+  c: Tables,
   connect: (signal: Signal) => S | Promise<S>,
-  options: RecoverOptions = {},
+  options: RecoverOptions,
 ): Promise<S> {
   let session: S | undefined;
   const open = async (_: Params, signal: Signal): Promise<unknown> => {
@@ -90,7 +94,7 @@ export async function recoverConnect<S>(
     return { content: [] };
   };
   const natures = { ...options.natures, connect: "reads" } as const;
-  await recover(open, { name: "connect" }, { ...options, natures });
+  await recovered(c, open, { name: "connect" }, { ...options, natures });
   return session as S;
 }
 
@@ -100,21 +104,15 @@ const timeUp = new Error("The time of the call is over.");
 const fingerprint = (x: Exchange): string => canonical([x.tool, copyOf(x.args)]);
 const left = (x: Exchange): number => x.ends - Date.now();
 const random = (x: Exchange): number => (x.options.random ?? Math.random)();
-const failed = (x: Exchange, e: Fields, result?: unknown): CallFailed => new CallFailed(failureOf(e), result, x.cause);
-const decided = (x: Exchange, e: Fields, tool: string, attempt: number): Decision =>
-  judge(e, natureOf(x, tool), attempt, left(x), random(x));
-//{{if has "contract.readers"}}
-function natureOf(x: Exchange, tool: string): Nature {
-//{{if has "contract.verify"}}
-  const reads = !Object.hasOwn(contract.verify, tool) && contract.readers.some((name) => name === tool || name === "*");
-//{{else}}
-  const reads = contract.readers.some((name) => name === tool || name === "*");
-//{{end}}
+export const failed = (x: Exchange, e: Fields, result?: unknown): CallFailed =>
+  new CallFailed(failureOf(e), result, x.cause, x.answer);
+export const decided = (x: Exchange, e: Fields, tool: string, attempt: number): Decision =>
+  judge(x.c, e, natureOf(x, tool), attempt, left(x), random(x));
+export function natureOf(x: Exchange, tool: string): Nature {
+  const { verify: verified, readers } = x.c.table;
+  const reads = !Object.hasOwn(verified, tool) && readers.some((name) => name === tool || name === "*");
   return x.options.natures?.[tool] ?? (reads ? "reads" : "writes");
 }
-//{{else}}
-const natureOf = (x: Exchange, tool: string): Nature => x.options.natures?.[tool] ?? "writes";
-//{{end}}
 
 /** Says whether a call that the server names may be made: the server has that tool, and it only reads. */
 const mayAsk = (x: Exchange, tool: string): boolean =>
@@ -157,10 +155,12 @@ async function wait(x: Exchange, waitMs: number, reason: string): Promise<boolea
 
 /** The result of one call. lost: it did not reach the server; refused: by an HTTP status, before MCP; by: that status,
  * or the code of a JSON-RPC error. */
-type Outcome = Partial<Reading> &
+export type Outcome = Partial<Reading> &
   { result?: unknown; e?: Fields; lost?: boolean; unsent?: boolean; refused?: boolean; by?: unknown };
 /** Makes one call: of the tool, or of another one on its behalf. */
-async function make(x: Exchange, action: "call" | "verify" | "poll", tool: string, args: Arguments): Promise<Outcome> {
+export async function make(
+  x: Exchange, action: "call" | "verify" | "poll", tool: string, args: Arguments,
+): Promise<Outcome> {
   const last = x.ends - Math.min(left(x) / 4, 15_000);
   const admit = () => x.server.admit(Date.now(), last, tool);
   for (let [ms, why] = admit(); ms > 0; [ms, why] = admit()) {
@@ -179,44 +179,40 @@ function endingOf(x: Exchange, e: Fields | undefined, lost = false): Ending {
   if (!e) return "answered";
   if (kindOf(e) === "cancelled" || (kindOf(e) === "timeout" && left(x) <= 0)) return "untold";
   if (lost) return "unreached";
-  return classOf(e) === "upstream" && maySucceed(e) ? "down" : "answered";
+  return classOf(e) === "upstream" && maySucceed(x.c, e) ? "down" : "answered";
 }
 
 /** Makes one attempt. If something could be done after it, it leaves time for that. */
 async function send(x: Exchange, tool: string, args: Arguments): Promise<Outcome> {
-//{{if has "contract.verify"}}
-  const isLast = natureOf(x, tool) === "writes" && !Object.hasOwn(contract.verify, x.tool);
-//{{else}}
-  const isLast = natureOf(x, tool) === "writes";
-//{{end}}
+  const isLast = natureOf(x, tool) === "writes" && !Object.hasOwn(x.c.table.verify, x.tool);
   const ms = Math.min(x.options.attemptTimeoutMs ?? left(x) - (isLast ? 0 : Math.min(left(x) / 4, 15_000)), left(x));
   x.cause = undefined;
   try {
     const result = await within(x, ms, (signal) => x.call({ name: tool, arguments: { ...args } }, signal));
-    const reading = parseResult(result);
+    const reading = parseResult(x.c, result);
     return { result, ...reading, ...(reading?.failure && { e: statedBy(reading.failure) }) };
   } catch (cause) {
     x.cause = cause;
     if (x.options.signal?.aborted) return { e: { kind: "cancelled", origin: "caller" } };
-    return cause === timeUp ? { e: { kind: "timeout", origin: "caller" }, lost: true } : thrown(cause);
+    return cause === timeUp ? { e: { kind: "timeout", origin: "caller" }, lost: true } : thrown(x.c, cause);
   }
 }
 
 /** Reads an error that an SDK has thrown. After an unknown error, the call may or may not have been sent. */
-function thrown(error: unknown): Outcome {
+function thrown(c: Tables, error: unknown): Outcome {
   const { code, status, message, data } = Object(error) as Arguments;
   const text = isText(message) ? message : String(error);
   const refusedBy = (by: number, e: Fields): Outcome => ({ e, lost: by >= 502 && by <= 504, refused: true, by });
   const numbers = "data" in Object(error) ? [status] : [status, code]; // with data: of a JSON-RPC error
   const http = numbers.find((n): n is number => typeof n === "number" && n >= 400 && n <= 599);
   const body = text.includes("{") ? text.slice(text.indexOf("{")) : "";
-  if (http) return refusedBy(http, readHTTP(http, { get: () => null }, body));
+  if (http) return refusedBy(http, readHTTP(c, http, { get: () => null }, body));
   const isLate = code === -32001 || code === "REQUEST_TIMEOUT"; // of the SDK itself
   if (typeof code !== "number" || code === -32000 || isLate) {
     return { e: { kind: isLate ? "timeout" : "unreachable", message: text }, lost: true };
   }
   const { [keptStatus]: kept, ...told } = fieldsOr(copyOf(data));
-  const e = statedBy(parseError({ code, message: text, data: kept === undefined ? data : told }).failure);
+  const e = statedBy(parseError(c, { code, message: text, data: kept === undefined ? data : told }).failure);
   return typeof kept === "number" ? refusedBy(kept, e) : { e, by: Math.min(code, 0) };
 }
 
@@ -225,7 +221,7 @@ const doubts = (x: Exchange, tool: string): boolean => x.options.trusted === fal
 
 /** Removes from a failure what an untrusted server says about the effect, and kinds are words, too. What counts is the
  * HTTP status, or the protocol's code, that refused the call; and only 429 says that the same call may succeed. */
-function believed(x: Exchange, e: Fields, tool: string, by?: unknown): Fields {
+export function believed(x: Exchange, e: Fields, tool: string, by?: unknown): Fields {
   if (x.options.trusted !== false || e["effect"] === "applied" || e["effect"] === "unknown") return e;
   const isRefused = /^(40[01356]|41[35]|421|429|-32(700|60[012]|02[012]))$/.test(String(by));
   const isNone = isRefused || natureOf(x, tool) === "reads";
@@ -235,7 +231,7 @@ function believed(x: Exchange, e: Fields, tool: string, by?: unknown): Fields {
 }
 
 /** Waits for the next attempt, and says whether there is one. */
-async function again(x: Exchange, d: Decision, e: Fields, what = ""): Promise<boolean> {
+export async function again(x: Exchange, d: Decision, e: Fields, what = ""): Promise<boolean> {
   if (d.repeat && !x.server.take()) d = refuse("the budget of repetitions is spent");
   const waitMs = d.repeat ? x.server.turn(Date.now(), d.waitMs) : 0;
   if (d.repeat && waitMs >= left(x)) d = refuse("the turn after the limit comes too late");
@@ -244,7 +240,9 @@ async function again(x: Exchange, d: Decision, e: Fields, what = ""): Promise<bo
 }
 
 /** Runs a function of the caller. */
-async function hook(x: Exchange, action: Step["action"], run: () => unknown): Promise<{ value: unknown } | undefined> {
+export async function hook(
+  x: Exchange, action: Step["action"], run: () => unknown,
+): Promise<{ value: unknown } | undefined> {
   try {
     const value = await within(x, left(x), run);
     note(x, { action });
@@ -255,20 +253,16 @@ async function hook(x: Exchange, action: Step["action"], run: () => unknown): Pr
   }
 }
 
-//{{if has "contract.verify" "contract.record" "contract.advised" ":call"}}
 /** Settles a write with an unknown effect: returns whether it has landed, or the failure to judge. */
 async function verify(x: Exchange, e: Fields): Promise<{ e: Fields; landed?: boolean | undefined; result?: unknown }> {
   const calls = doubts(x, x.tool) ? [] : [e["verify"]]; // an untrusted server could name one that finds nothing
-//{{if has "contract.verify"}}
-  calls.push(verifyCall(x.tool, x.args));
-//{{end}}
-//{{if has "contract.advised"}}
-  const named = doubts(x, x.tool) ? [] : advised(failureOf(e)).map(({ tool, args }) => ({ tool, args: copyOf(args) }));
+  calls.push(verifyCall(x.c, x.tool, x.args));
+  const advice = doubts(x, x.tool) ? [] : advised(x.c, failureOf(e));
+  const named = advice.map(({ tool, args }) => ({ tool, args: copyOf(args) }));
   calls.push(...named.filter(({ args }) => !isEmpty(args)));
-//{{end}}
   const call = calls.filter(isObject).map((v) => completed(x, v)).find((v) => mayAsk(x, textOr(v["tool"])));
   if (e["effect"] !== "unknown" || !call) return { e };
-  const waitMs = Math.floor(backoff(e, 1, random(x))); // what is on its way may arrive yet
+  const waitMs = Math.floor(backoff(x.c, e, 1, random(x))); // what is on its way may arrive yet
   if (waitMs >= left(x) || !(await wait(x, waitMs, "the write may be on its way"))) return { e };
   const found = await lookUp(x, textOr(call["tool"]), fieldsOr(call["args"]));
   if (!found) return { e };
@@ -294,34 +288,30 @@ async function lookUp(x: Exchange, tool: string, args: Fields): Promise<{ readon
     const { e } = outcome;
     if (outcome.question) return undefined;
     if (!e || kindOf(e) === "not_found") return { result: e ? undefined : outcome.result };
-    const d = decided(x, settle(e, "reads"), tool, attempt);
+    const d = decided(x, settle(x.c, e, "reads"), tool, attempt);
     if (!d.repeat || !x.server.take() || !(await wait(x, d.waitMs, d.reason))) return undefined;
   }
 }
 
 async function hasLanded(x: Exchange, e: Fields, call: Fields, result: unknown): Promise<boolean | undefined> {
-//{{if has "landed"}}
-  const verdict = landedBy(x.tool, x.args, call, result);
+  const verdict = landedBy(x.c, x.tool, x.args, call, result);
   if (verdict !== undefined) return verdict;
-//{{end}}
   const judged = x.options.landed;
   const given = { tool: x.tool, arguments: x.args, failure: failureOf(e), verify: call as unknown as Verify, result };
   return judged && ((await hook(x, "decide", () => judged(given)))?.value as boolean | undefined);
 }
 
-//{{end}}
 /** Ends the call with its result, or with the result of the work that it has started, if it names the call to poll. */
 async function done(x: Exchange, result: unknown): Promise<unknown> {
   if (natureOf(x, x.tool) !== "reads") x.server.mistakes.clear(); // what was wrong may be right now
-//{{if has "contract.poll"}}
-  const rule = contract.poll;
-  const call = x.args[rule.wait] === undefined ? parseCall(textOr(own(dataOf(result), rule.next))) : undefined;
-  if (!call || !mayAsk(x, call.tool)) return result;
+  const rule = x.c.table.poll;
+  const call = rule && x.args[rule.wait] === undefined ? parseCall(textOr(own(dataOf(result), rule.next))) : undefined;
+  if (!rule || !call || !mayAsk(x, call.tool)) return result;
   for (let pause = 1000; pause < left(x) && (await wait(x, pause, "the work goes on")); ) {
     const next = await make(x, "poll", call.tool, call.args);
     pause = Math.max(Math.min(2 * pause, 15_000), numberOr(next.e?.["afterMs"]));
     if (next.question) throw new InputNeeded(next.question);
-    if (next.e && !maySucceed(next.e)) throw failed(x, { ...next.e, effect: "applied" });
+    if (next.e && !maySucceed(x.c, next.e)) throw failed(x, { ...next.e, effect: "applied" });
     if (next.e) continue;
     result = next.result;
     const data = dataOf(result);
@@ -331,6 +321,5 @@ async function done(x: Exchange, result: unknown): Promise<unknown> {
     if (isOneOf(rule.failed)) throw failed(x, { ...rule.failure, ...(message && { message }) });
     if (!isOneOf(rule.pending)) return result;
   }
-//{{end}}
   return result;
 }

@@ -1,16 +1,22 @@
-// ---- What answers say about writes, items and work.
+import { find, verifyCall } from "./calls.js";
+import { copyOfEach } from "./read.js";
+import {
+  child, copyOf, type Fields, fieldsOr, isObject, isSame, isText, listOr, own, parsed, put, textOr, type Value,
+} from "./record.js";
+import type { Tables } from "./tables.js";
+import type { Arguments, Failure } from "./types.js";
 
 /** Returns the data of a tool result: its structured content, or the JSON of its first text. */
-function dataOf(result: unknown): Value {
+export function dataOf(result: unknown): Value {
   const r = copyOfEach(result);
   const data = r["structuredContent"];
   return isObject(data) ? data : parsed(textOr(child(child(r["content"], "0"), "text")));
 }
 
 /** Says whether the verify call's answer shows that a write has landed, by the contract's rule; undefined: open. */
-function landedBy(tool: string, args: Arguments, call: Fields, result: unknown): boolean | undefined {
-  const { args: taken, landed } = fieldsOr(own(contract.verify, tool));
-  const mine = verifyCall(tool, args);
+export function landedBy(c: Tables, tool: string, args: Arguments, call: Fields, result: unknown): boolean | undefined {
+  const { args: taken, landed } = fieldsOr(own(c.table.verify, tool));
+  const mine = verifyCall(c, tool, args);
   const data = dataOf(result);
   // The verify call takes an argument from the write. Without it, it would be about something else.
   const asks = listOr(taken).every((a) => own(mine?.["args"], textOr(own(a, "name"))) !== undefined);
@@ -34,7 +40,7 @@ function holdsValue(value: Value, want: Value): boolean {
 }
 
 /** Returns the id of an item: itself, or its member "id". */
-function idOf(item: Value): string {
+export function idOf(item: Value): string {
   const id = isObject(item) ? (item["id"] ?? item) : item;
   return textOr(id) || JSON.stringify(id);
 }
@@ -46,12 +52,12 @@ function mentions(v: Value, id: string): boolean {
 }
 
 /** The member with a list of items; null: the data itself is the list. */
-type Place = string | null | undefined;
+export type Place = string | null | undefined;
 
 /** Returns what a complete success says of items, and the place of their list, if there is one: each entry names its
  * item, or there is one for each. Without such a list, a single item gets the whole data, several get nothing, and
  * where there are only lists, an item that is not mentioned is missing. */
-function itemsOf(ids: readonly string[], data: Value): { items: Fields[]; list: Place } {
+export function itemsOf(ids: readonly string[], data: Value): { items: Fields[]; list: Place } {
   const members: [Place, Value][] = Array.isArray(data) ? [[null, data]] : Object.entries(fieldsOr(data));
   const lists = members.filter((m): m is [Place, Value[]] => Array.isArray(m[1]));
   const isID = ([name]: [string, Value]): boolean => /^id$/i.test(name) || /(Id|ID|_id)$/.test(name);
@@ -71,7 +77,7 @@ function itemsOf(ids: readonly string[], data: Value): { items: Fields[]; list: 
 }
 
 /** Returns the result of a batch whose items have all succeeded, in the tool's own form: that of its last answer. */
-function wholeOf(result: unknown, list: Place, values: Value[]): Fields | undefined {
+export function wholeOf(result: unknown, list: Place, values: Value[]): Fields | undefined {
   if (list === undefined || values.includes(undefined)) return undefined;
   const whole = copyOfEach(result);
   const data = list === null ? values : { ...fieldsOr(dataOf(result)), [list]: values };
@@ -84,7 +90,7 @@ function wholeOf(result: unknown, list: Place, values: Value[]): Fields | undefi
 const bareWords: Fields = { True: true, False: false, None: null };
 
 /** Reads a call as written in texts: study_get(study_id="s-1", lean=True). */
-function parseCall(text: string): { readonly tool: string; readonly args: Fields } | undefined {
+export function parseCall(text: string): { readonly tool: string; readonly args: Fields } | undefined {
   const [, tool, inner = ""] = /^\s*([^\s"'=,(]+)\((.*)\)\s*$/s.exec(text) ?? [];
   const args: Fields = {};
   for (let rest = inner.trim() && "," + inner; rest.trim(); ) {
@@ -102,14 +108,13 @@ function parseCall(text: string): { readonly tool: string; readonly args: Fields
   return tool === undefined ? undefined : { tool, args };
 }
 
-//{{if has "contract.advised"}}
 /** A call that a hint names, with the arguments in the hint: the caller has to add the others. */
 export type Advice = { readonly tool: string; readonly args: Arguments; readonly hint: string };
 
 /** Returns the calls in the hints of a failure, for tools that the contract knows. */
-export function advised(failure: Failure): readonly Advice[] {
+export function advised(c: Tables, failure: Failure): readonly Advice[] {
   return (failure.hints ?? []).flatMap((hint) => {
-    const found = contract.advised.flatMap((tool) => {
+    const found = c.table.advised.flatMap((tool) => {
       const at = hint.search(new RegExp(`(?<![A-Za-z0-9_-])${tool.replace(/\W/g, "\\$&")}(?![A-Za-z0-9_-])`));
       return at < 0 ? [] : [{ tool, at }];
     });
@@ -121,4 +126,3 @@ export function advised(failure: Failure): readonly Advice[] {
     return tool === "" ? [] : [{ tool, args, hint }];
   });
 }
-//{{end}}
