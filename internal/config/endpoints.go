@@ -161,7 +161,9 @@ func (m *Member) Allows(local string) bool {
 			}
 			return glob.Match(pattern, form) || glob.Match(decoded, form)
 		}
-		denies := func(pattern string) bool { return matches(pattern) || glob.Match(pattern, uri.Collapsed(form)) }
+		denies := func(pattern string) bool {
+			return matches(pattern) || glob.Match(pattern, uri.Collapsed(form)) || uri.Folded(pattern, form, glob.Match)
+		}
 		if m.Allow != nil && !slices.ContainsFunc(m.Allow, matches) || slices.ContainsFunc(m.Deny, denies) {
 			return false
 		}

@@ -229,7 +229,7 @@ func TestOfferedResourcesInEverySpelling(t *testing.T) {
 		testkit.WriteJSON(w, http.StatusOK, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete",%s}}`, m.ID, result))
 	}))
 	client := gatewaytest.StartAt(t, "/mcp", fmt.Sprintf("servers:\n  farm: {url: %q}\n", url)+
-		"endpoints:\n  all: {path: /mcp, servers: [{name: farm, allow: ['file:///public/*'], deny: ['file:///public/secret/*']}]}\n").Client(t, testkit.Modern)
+		"endpoints:\n  all: {path: /mcp, servers: [{name: farm, allow: ['file:///public/*', 'https://*'], deny: ['file:///public/secret/*', 'HTTPS://*.Private.example/*', 'https://Inner*']}]}\n").Client(t, testkit.Modern)
 	for uri, allowed := range map[string]bool{
 		"file:///public/a": true, "file:///public/a%20b": true, "file:///public/b/../a": true, "FILE:///public/a": true,
 		"file:///etc/passwd": false, "file:///public/../etc/passwd": false, "file:///public/%2e%2e/etc/passwd": false,
@@ -243,6 +243,8 @@ func TestOfferedResourcesInEverySpelling(t *testing.T) {
 		"file:///public/a%2500.txt": false, "file:///public/ ../etc": false, "file:///public/..%20/etc": false,
 		"file:///public/x/%20..;a/secret/b": false, "file:///public/a%0d%0ab": false, "file:///public/%EF%BC%8E%EF%BC%8E/etc": false,
 		"file:///public/.%E2%80%8D./etc": false, "file:///public/x/..%E2%88%95secret/b": false, "file:///public/%EF%BC%91%EF%BC%8F2": true,
+		"https://www.example/a": true, "https://a.Private.example/a": false, "https://a.private.example/a": false, "HTTPS://A.PRIVATE.EXAMPLE/a": false,
+		"https://a.private.example//x/../a": false, "https://inner.example/a": false, "https://www.example/Inner": true,
 	} {
 		for method, params := range map[string]string{
 			"resources/read":      fmt.Sprintf(`{"uri":%q}`, uri),

@@ -115,6 +115,9 @@ func (in *Inbound) Refusal(ctx context.Context) End {
 	}
 	reading := in.Reader.HTTP(resp.Status, resp.Header, text, in.Cut)
 	e := in.explainRefusal(reading.Error(), text)
+	if resp.Unknown {
+		e = e.WithEffect(recourse.EffectNone)
+	}
 	if reading.Contract == nil && in.forProgram(e) && in.isRefusal(text) {
 		return in.rpcFailure(resp.Status, text, e).End()
 	}

@@ -127,6 +127,34 @@ func Collapsed(text string) string {
 	return scheme + ":" + withoutEmpty(rest)
 }
 
+// Folded reports whether a URI matches a pattern if the case of scheme and host, which means nothing (RFC 3986, section 6.2.2.1), is
+// ignored. A * of the pattern may stand for the end of the host and more.
+func Folded(pattern, uri string, match func(pattern, text string) bool) bool {
+	host := hostEnd(pattern)
+	star := strings.Index(pattern[:host], "*")
+	if star < 0 {
+		star = host
+	}
+	uri = Collapsed(folded(uri, hostEnd(uri)))
+	return match(folded(pattern, host), uri) || match(folded(pattern, star), uri)
+}
+
+// folded returns a text whose first n bytes are in small letters.
+func folded(text string, n int) string { return strings.ToLower(text[:n]) + text[n:] }
+
+// hostEnd returns where the host of a URI ends, or its scheme if it has no host; 0 for a name.
+func hostEnd(text string) int {
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		return strings.Index(text, ":") + 1
+	}
+	path := strings.IndexAny(rest, "/?#")
+	if path < 0 {
+		path = len(rest)
+	}
+	return len(scheme) + len("://") + path
+}
+
 func hasDots(text string) bool { return slices.ContainsFunc(segmentsOf(text), isDot) }
 
 func segmentsOf(text string) []string { return strings.Split(strings.ReplaceAll(text, `\`, "/"), "/") }

@@ -21,6 +21,8 @@ type Answer struct {
 	// Failure is why the call that another part of this program has made for it has failed; nil: it is the server's
 	// own, or no failure.
 	Failure *recourse.Error
+	// Unknown says that the server does not know the session of its own that the request named, and so did nothing.
+	Unknown bool
 
 	http  bool      // it came over HTTP
 	end   io.Closer // nil: there is nothing to end

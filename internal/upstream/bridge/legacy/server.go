@@ -104,6 +104,7 @@ func (s *session) request(ctx context.Context, at *opened, r *upstream.Request, 
 			return resp, err
 		}
 		if again { // it says so about every session: its answer is told as it is
+			resp.Unknown = resp.Status == http.StatusNotFound
 			return resp, nil
 		}
 		_ = resp.Close()
