@@ -44,7 +44,7 @@ func (c *Contract) form() *contractform.Form {
 		f.Ranges = append(f.Ranges, contractform.Range{From: r.from, To: r.to, Kind: r.kind, Name: r.name})
 	}
 	f.ResourcesByArgument, f.ResourcesByTool = c.resources.written, c.resources.byTool
-	f.Batch, f.ReadOnly, f.Readers = c.batch, c.readOnly, slices.Sorted(maps.Keys(c.readers))
+	f.Batch, f.Once, f.ReadOnly, f.Readers = c.batch, c.once, c.readOnly, slices.Sorted(maps.Keys(c.readers))
 	for tool, rule := range c.verify {
 		f.Verify[tool] = c.verifyForm(rule)
 	}
@@ -230,7 +230,7 @@ func (b *body) form() *contractform.Body {
 }
 
 func (c *Contract) verifyForm(rule verifyRule) contractform.VerifyCall {
-	f := contractform.VerifyCall{Tool: rule.tool, LookAt: rule.lookAt, Landed: rule.landed.Form()}
+	f := contractform.VerifyCall{Tool: rule.tool, LookAt: rule.lookAt, Landed: rule.landed}
 	for _, a := range rule.args {
 		f.Args = append(f.Args, contractform.VerifyArg{
 			Name: a.name, Pointer: a.pointer, List: a.list, Value: a.value, Spelled: c.literal(a.value),

@@ -152,7 +152,7 @@ func (s *Set) readDocument(doc *strictyaml.Document, src []byte, live *liveTools
 	f := &contractform.File{}
 	doc.Decode(f)
 	k := &compiler{Compiler: language.NewCompiler(doc), file: f, c: &Contract{
-		UnknownTool: unknownToolRPC, verify: map[string]verifyRule{}, batch: map[string]string{}, readers: map[string]bool{},
+		UnknownTool: unknownToolRPC, verify: map[string]verifyRule{}, batch: map[string]string{}, once: map[string][]string{}, readers: map[string]bool{},
 	}}
 	if slices.Contains(s.names, f.Name) {
 		k.Mistakef(f.Node.Get("name"), "choose another name; `extends` builds on a contract",
@@ -164,7 +164,7 @@ func (s *Set) readDocument(doc *strictyaml.Document, src []byte, live *liveTools
 	if k.parent != nil {
 		child := *k.parent
 		child.verify = maps.Clone(k.parent.verify)
-		child.batch = maps.Clone(k.parent.batch)
+		child.batch, child.once = maps.Clone(k.parent.batch), maps.Clone(k.parent.once)
 		child.readers = maps.Clone(k.parent.readers)
 		child.hintTools = slices.Clone(k.parent.hintTools)
 		child.members = slices.Clone(k.parent.members)

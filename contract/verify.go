@@ -19,7 +19,7 @@ type verifyRule struct {
 	tool   string
 	args   []verifyArg
 	lookAt string
-	landed settle.Rule
+	landed *contractform.Landed
 }
 
 type verifyArg struct {
@@ -44,6 +44,22 @@ func (k *compiler) verifies() {
 	for _, b := range k.file.Batch {
 		k.c.batch[b.Key] = b.Value
 	}
+	for _, o := range k.file.Once {
+		k.c.once[o.Key] = k.pointers(o.Value)
+	}
+}
+
+// pointers reads a JSON Pointer into a call's arguments, or a list of them.
+func (k *compiler) pointers(n *strictyaml.Node) (pointers []string) {
+	for _, item := range language.Items(n) {
+		pointer := ""
+		if item.Decode(&pointer) != nil || !strings.HasPrefix(pointer, "/") {
+			k.Mistakef(item, "write a JSON Pointer into the call's arguments, such as /reference", "this is no JSON Pointer")
+			continue
+		}
+		pointers = append(pointers, pointer)
+	}
+	return pointers
 }
 
 func (k *compiler) verify(v contractform.VerifyFile) verifyRule {
@@ -124,6 +140,10 @@ func (r *verifyRule) asks(call *Call) bool {
 	}
 	return true
 }
+
+// OnceKey returns JSON Pointers to the arguments that tell a repetition of a tool's call from another call; nil if the
+// contract names none.
+func (c *Contract) OnceKey(tool string) []string { return c.once[tool] }
 
 // BatchArgument returns the argument that lists a call's items, each of which may fail on its own; "" if the
 // contract names none for the tool.

@@ -123,7 +123,9 @@ func WithNature(n retry.Nature) ToolOption { return forTool{handler.WithNature(n
 // WithVerify names the call that settles whether a call of the tool took effect, for
 // failures that leave it unknown and do not name one themselves. The tool then counts as
 // one that writes, unless [WithNature] says otherwise.
-func WithVerify(v Verify) ToolOption { return forTool{handler.WithVerify(toolcall.Verification(v))} }
+func WithVerify(v Verify) ToolOption {
+	return forTool{handler.WithVerify(toolcall.Verification{Tool: v.Tool, From: v.From, With: v.With, LookAt: v.LookAt})}
+}
 
 // Verify names the call, of a tool that only reads, that shows whether another call took
 // effect.

@@ -256,6 +256,11 @@ type Server struct {
 	// the time that the call has. The server's questions, progress and logs are masked as with `secrets`,
 	// error logs like failures. What cannot be masked becomes bad_response.
 	Redact Redact `yaml:"redact" default:"(secrets for command, otherwise all)"`
+	// How the server recognises a repetition of a call that is made `once`: by the key that the gateway puts
+	// into `_meta["io.github.recoursehq/idempotencyKey"]` (`meta`), or into the header of this name, which is
+	// the same for each repetition. Such a call is repeated after a transient fault. An operation of an HTTP
+	// API that declares the header Idempotency-Key gets it without this.
+	IdempotentBy string `yaml:"idempotent_by" default:"(the server does not)"`
 	// Who may call: names of entries of the top level's `access`, or `loopback` for callers on the gateway's
 	// own machine. The first one that knows the credentials in a request decides. The credentials are not
 	// passed on to the server, unless `forward` says so.
@@ -312,6 +317,9 @@ type Tool struct {
 	// The call that settles whether a failed call of this tool took effect. A tool with a verify call is
 	// assumed to write, unless read_only says otherwise.
 	Verify *Verify `yaml:"verify" default:"(what the contract says)"`
+	// Whether a repetition of a call, by whomever, is kept from happening again: `true`, `contract` if the
+	// contract knows the key, or a mapping. It needs a `store`. See [Once](once.md).
+	Once *Once `yaml:"once" default:"(every call is sent)"`
 }
 
 // Verify is a call that finds out whether another call took effect.
@@ -324,6 +332,9 @@ type Verify struct {
 	With map[string]any `yaml:"with" default:"(none)"`
 	// What to look at in its answer, in a word or two.
 	LookAt string `yaml:"look_at" was:"look" default:"(none)"`
+	// What its answer looks like if the call took effect. With it, the gateway itself can settle what became
+	// of a call that is made `once`.
+	Landed *Landed `yaml:"landed" default:"(a person decides)"`
 }
 
 // PathNone is the path of a server that clients only reach through endpoints.

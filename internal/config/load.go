@@ -126,6 +126,9 @@ func (s *Server) complete() {
 			for param, value := range verify.With {
 				verify.With[param] = plain(value)
 			}
+			if landed := verify.Landed; landed != nil {
+				landed.Equals, landed.Contains = plain(landed.Equals), plain(landed.Contains)
+			}
 		}
 	}
 	s.compileTools()

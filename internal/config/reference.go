@@ -135,8 +135,14 @@ func typeName(t reflect.Type) string {
 		return "list of names or mappings"
 	case reflect.TypeFor[Rate]():
 		return "calls/time"
+	case reflect.TypeFor[*Once]():
+		return "`true`, `contract` or mapping"
+	case reflect.TypeFor[OnceKey]():
+		return "text or list of texts"
 	}
 	switch t.Kind() {
+	case reflect.Interface:
+		return "value"
 	case reflect.Pointer:
 		return typeName(t.Elem())
 	case reflect.Bool:

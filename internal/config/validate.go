@@ -150,6 +150,9 @@ func (v *validator) server(c *Config, s *Server, node *strictyaml.Node, at stric
 	tools := node.Get("tools")
 	for _, rule := range s.Tools {
 		v.tool(s, rule, tools.Get(rule.Key))
+		if once := rule.Value.Once; once != nil {
+			v.once(c, s, once, tools.Get(rule.Key).Get("once"))
+		}
 	}
 }
 
@@ -356,6 +359,9 @@ func (v *validator) verify(verify *Verify, node *strictyaml.Node) {
 		if with.Get(param) != nil {
 			v.doc.Reportf(with.Key(param), "remove one of them", "this parameter is also in `from`")
 		}
+	}
+	if verify.Landed != nil {
+		v.landed(verify.Landed, node.Get("landed"))
 	}
 }
 

@@ -66,6 +66,9 @@ type File struct {
 	Ranges []RangeFile `yaml:"ranges"`
 	// For a tool that writes, by its name: the call that settles whether it took effect.
 	Verify strictyaml.Map[VerifyFile] `yaml:"verify"`
+	// For a tool that writes, by its name: a JSON Pointer into its arguments, or a list of them, that say
+	// which call is a repetition of which. It counts where a server's entry says `once: contract`.
+	Once strictyaml.Map[*strictyaml.Node] `yaml:"once"`
 	// For a tool that takes many items at once, by its name: the argument that lists them. If a call fails in
 	// part, a client repeats it with only those items that may succeed later.
 	Batch strictyaml.Map[string] `yaml:"batch"`

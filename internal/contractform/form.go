@@ -30,6 +30,7 @@ type Form struct {
 	HintTools                            []string
 	Verify                               map[string]VerifyCall // by tool
 	Batch                                map[string]string     // the argument with the items, by tool
+	Once                                 map[string][]string   // the arguments that tell a repetition, by tool
 	ResourcesByArgument, ResourcesByTool map[string]string     // types of things, by the plain name of an argument and by tool
 
 	ReadOnly    bool            // every tool without a Verify only reads

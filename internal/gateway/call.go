@@ -46,6 +46,7 @@ type call struct {
 
 	in     answer.Inbound // what the server sends: send, with modes
 	of     *outer         // for a nested call, what it is a part of: many
+	once   *keyed         // it is made once, and this is the first: once
 	member *memberConn    // and its server: many
 
 	mask    *redact.Masker // created for the first failure: translate; connect and deliver drop it
@@ -67,6 +68,7 @@ type request struct {
 	intake    intake.Intake // reads it
 	overLimit bool          // its host has too many calls under way
 	nested    bool          // it is made for another one, at an endpoint with several servers
+	inquires  bool          // it is made by the gateway, to find out what became of another one
 	parsed    *wire.Message // the message, if it has been parsed already: until receive
 
 	era  wire.Era
@@ -139,15 +141,15 @@ type (
 	end     = answer.End
 )
 
-// The stages of a call: those around it, those that let it in, and those of its endpoint, which carry it out. once
-// belongs after throttle. The last one is repeat, which takes each attempt through the steps.
+// The stages of a call: those around it, those that let it in, and those of its endpoint, which carry it out. The
+// last one is repeat, which takes each attempt through the steps.
 var (
 	around   = []stage{finish, translate}
 	entrance = []stage{admit, authenticate, receive, trace, findSession}
 	stages   = slices.Concat(around, entrance, []stage{carryOut})
 	nested   = slices.Concat(around, []stage{carryOut}) // for a call that another endpoint has let in
 
-	work  = []stage{connect, route, patience, authorize, validate, connected, enter, throttle, holdOpen}
+	work  = []stage{connect, route, patience, authorize, validate, connected, enter, throttle, once, holdOpen}
 	steps = []step{hedge, queue, holdBack, prepare, spread, send}
 
 	// What an observing endpoint does not do is not among these.

@@ -26,7 +26,7 @@
 //	connected              is there such an account
 //	enter                  waits while the caller has too many under way
 //	throttle               is it within the limits
-//	                       (once has its place here)
+//	once                   has it been made before                          -> once
 //	holdOpen               opens a stream for a server that is down
 //	repeat                 sends it again where that is safe                -> out
 //	  |  ^
@@ -63,6 +63,9 @@
 // An endpoint may offer several servers (many.go). Its target is then package many, which finds the server for
 // a request. There the request becomes a call of its own, which takes that server's own stages from connect on;
 // its answer comes back over a [hop.Hop] and is passed on unchanged.
+//
+// A call that is made once (once.go) goes on after its client has got an answer, until the server has said what became of it
+// (onceheard.go). What nobody knows is settled by a call of another tool (oncesettle.go).
 //
 // A panic in a stage is the failure of its call, and ends no other (finish.go).
 //

@@ -59,7 +59,7 @@ func (c *call) failing(last *end) *failing {
 	f.call = toolcall.Call{
 		Listed: c.rule.listed, ID: c.req.id, Method: m.Method, Name: m.Name, Arguments: m.Arguments,
 		Contract: c.on.contract, Kept: to.reader.Weak, Masker: c.masker, Nature: c.rule.nature, Assumed: c.rule.assumed,
-		Ran: c.out.counted > 0, Doubt: c.out.doubt, Broke: failures.Broke(last.Status),
+		Ran: c.out.counted > 0 || c.out.before, Doubt: c.out.doubt, Broke: failures.Broke(last.Status),
 		Relays: true, Title: to.entry.Title,
 		InSession: (c.session != nil || f.modern || last.Full) && last.Why != answer.SessionLost, Trusted: to.entry.Trusted,
 		Reads: func(name string, t *toolcall.Entry) bool {
@@ -67,7 +67,7 @@ func (c *call) failing(last *end) *failing {
 		},
 	}
 	if v := c.rule.Verify; v != nil {
-		f.call.Verify = &toolcall.Verification{Tool: v.Tool, From: v.From, With: v.With, LookAt: v.LookAt}
+		f.call.Verify = &toolcall.Verification{Tool: v.Tool, From: v.From, With: v.With, LookAt: v.LookAt, Landed: v.Landed.Form()}
 	}
 	return f
 }

@@ -23,6 +23,7 @@ type outcome struct {
 
 	counted int           // attempts that the server may have acted on
 	doubt   bool          // one of them, which failed, may have changed something
+	before  bool          // the call may have been made before
 	wait    time.Duration // before the next attempt
 	renewed bool          // the session was renewed for a message without an answer of its own
 	key     string        // the key by which an HTTP API's provider recognises repetitions
@@ -47,6 +48,10 @@ func finish(c *call, next next) *failure {
 		c.out.End = observe.Left
 	case c.out.Record == nil:
 		c.out.End = observe.Succeeded
+	}
+	if c.who.outer != nil {
+		c.reply.W.Flush()
+		c.who.outer.read(c.wasRead())
 	}
 	c.out.Took = time.Since(c.out.Began)
 	_ = c.caught(tell) // the client has its answer, whatever observers do

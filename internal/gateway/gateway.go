@@ -28,6 +28,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/policy/auth"
+	claims "github.com/recoursehq/recourse/internal/policy/once"
 	"github.com/recoursehq/recourse/internal/privacy/seal"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
@@ -49,6 +50,8 @@ type Gateway struct {
 	inFlight  intake.InFlight
 	states    *seal.Sealer // seals states that servers hand to clients, if there are no keys for sessions
 	counting  *limits.Counting
+	ledger    *claims.Ledger // of calls that are made once; nil: there is no store
+	late      atomic.Int64   // servers that are listened to although their calls have ended
 
 	http    front.HTTP
 	issuers *auth.Issuers          // of callers' tokens
@@ -76,6 +79,8 @@ type Reach struct {
 	Keys     auth.KeyStore     // of callers; nil: only those in the configuration
 	// Connections are the accounts of callers at providers; nil: there are none.
 	Connections *connection.Manager
+	Once        claims.Store // remembers the calls that are made once; nil: there are none
+	OnceTimes   claims.Times
 }
 
 // New returns the gateway for a configuration whose contracts are in set. Nothing may be added to set
@@ -93,6 +98,9 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 		observers: []observe.Observer{observe.Log{To: log}}, states: seal.New(),
 		counting: limits.NewCounting(reach.Redis, log),
 	}
+	if reach.Once != nil {
+		g.ledger = claims.New(reach.Once, reach.OnceTimes, log)
+	}
 	g.http = front.HTTP{Handler: g, Log: log, Drain: g.Drain}
 	outside := transport(reach.Dial)
 	g.issuers = auth.NewIssuers(outside)
@@ -105,6 +113,7 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 	if err != nil {
 		g.end()
 		g.issuers.Close()
+		g.closeLedger()
 		return nil, err
 	}
 	g.adopt(t)
@@ -140,6 +149,13 @@ func (g *Gateway) Close() {
 	g.work.Wait()
 	g.backends.Close()
 	g.counting.Close()
+	g.closeLedger()
+}
+
+func (g *Gateway) closeLedger() {
+	if g.ledger != nil {
+		g.ledger.Close()
+	}
 }
 
 // Serve answers requests on ln until ctx ends, and for the configuration's shutdown_delay after that. It then

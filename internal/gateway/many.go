@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -139,6 +140,7 @@ func (c *call) routeMany() {
 	from := c.req.from // which is not ours once the call has ended
 	o.from = &http.Request{URL: new(url.URL), Host: from.Host, TLS: from.TLS, RemoteAddr: from.RemoteAddr, Header: http.Header{}}
 	*o.from.URL = *from.URL
+	o.sent = c.req.header["Authorization"]
 	if len(o.apart) == 0 && c.session != nil {
 		o.apart = []string{"session", c.session.ID}
 	}
@@ -184,6 +186,44 @@ type outer struct {
 	relayed bool // a server answers it
 	free    bool // limits do not charge for its answer
 	spanned bool // a nested call is reported as its span
+
+	sent    []string // the client's credentials
+	reading reading
+}
+
+// A reading is what nested calls learn about whether the client has got its answer.
+type reading struct {
+	mu    sync.Mutex
+	known bool
+	read  bool
+	then  []func(read bool)
+}
+
+// whenRead calls do when it is known whether the client has got the whole answer.
+func (o *outer) whenRead(do func(read bool)) {
+	r := &o.reading
+	r.mu.Lock()
+	known, read := r.known, r.read
+	if !known {
+		r.then = append(r.then, do)
+	}
+	r.mu.Unlock()
+	if known {
+		do(read)
+	}
+}
+
+// read says whether the client has got the whole answer.
+func (o *outer) read(read bool) {
+	r := &o.reading
+	r.mu.Lock()
+	r.known, r.read = true, read
+	then := r.then
+	r.then = nil
+	r.mu.Unlock()
+	for _, do := range then {
+		do(read)
+	}
 }
 
 // A memberConn is one server of an endpoint with several, as a connection: a request takes that server's own

@@ -31,6 +31,9 @@ func prepare(a *attempt, try try) end {
 	a.generation = c.session.SetHeader(header)
 	a.session = header.Get(wire.HeaderSession)
 	if c.on.to.entry.API != nil && c.req.isCall() {
+		if c.once != nil {
+			c.out.key = c.once.outKey()
+		}
 		if c.out.key == "" {
 			c.out.key = newKey(&c.req, &c.who, c.on)
 		}
@@ -100,7 +103,11 @@ func (c *call) expect(a *attempt, resp *wire.Answer) {
 
 // do makes the request, and waits for the beginning of the answer.
 func (a *attempt) do() (*wire.Answer, error) {
-	switch up := a.of.on.to.up; {
+	up := a.of.on.to.up
+	if k := a.of.once; k != nil {
+		up = listening{up, k}
+	}
+	switch {
 	case a.half != nil:
 		return a.half.do(a.ctx, up, a.request)
 	case !a.of.rule.patient:
@@ -176,6 +183,9 @@ func (r *request) upstreamHeader(on *endpoint, who *caller, rule *rule) http.Hea
 	on.tellUser(h, who.user)
 	if who.account.Header != "" {
 		h[who.account.Header] = []string{who.account.Value}
+	}
+	if values := from[api.KeyHeader]; who.outer != nil && values != nil {
+		h[api.KeyHeader] = values
 	}
 	h["Accept"] = acceptBoth
 	h[wire.HeaderRequestID] = []string{r.id}

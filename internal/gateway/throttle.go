@@ -55,7 +55,7 @@ func throttle(c *call, next next) *failure {
 
 // limitsOf returns what limits a request, or nil.
 func (on *endpoint) limitsOf(r *request) *limits.Limits {
-	if !r.isCall() || !r.asks() {
+	if !r.isCall() || !r.asks() || r.inquires {
 		return nil
 	}
 	return on.limits

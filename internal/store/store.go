@@ -36,6 +36,8 @@ type Store struct {
 	rows   int                                                           // that one statement inserts
 	lock   func(ctx context.Context) (unlock func(done bool), err error) // of the schema; done: it is up to date
 	tidy   func(ctx context.Context) error                               // releases space, a little at a time
+
+	durable *durable // of an SQLite file: writes what must outlive a crash of the machine
 }
 
 // Prefixes of a store's address.

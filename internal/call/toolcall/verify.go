@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/privacy/argument"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
@@ -17,6 +18,7 @@ type Verification struct {
 	From   map[string]string
 	With   map[string]any
 	LookAt string
+	Landed *contractform.Landed // how to judge its answer; nil: a person does
 }
 
 // of fills v in from the arguments of the call in question. A value that shows rejects is left to the caller.

@@ -92,7 +92,7 @@ func (c *Command) Run(ctx context.Context, env *term.Environment) error {
 		return err
 	}
 	defer kept.close(ctx, log)
-	g, err := gateway.NewReaching(gateway.Reach{Connections: kept.connections, Keys: kept.keys()}, cfg, r.Contracts, log)
+	g, err := gateway.NewReaching(gateway.Reach{Connections: kept.connections, Keys: kept.keys(), Once: kept.once()}, cfg, r.Contracts, log)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/ops/admin"
 	"github.com/recoursehq/recourse/internal/ops/journal"
 	"github.com/recoursehq/recourse/internal/policy/auth"
+	"github.com/recoursehq/recourse/internal/policy/once"
 	"github.com/recoursehq/recourse/internal/privacy/seal"
 	"github.com/recoursehq/recourse/internal/store"
 )
@@ -63,6 +64,14 @@ func (s *storage) keys() auth.KeyStore {
 		return nil
 	}
 	return storedKeys{s.uses, s.store.Keys()}
+}
+
+// once returns the calls that are made once; nil without a store.
+func (s *storage) once() once.Store {
+	if s.store == nil {
+		return nil
+	}
+	return s.store.Once()
 }
 
 // observe records all calls in the journal.

@@ -44,6 +44,7 @@ func (p *pageWriter) recovery() {
 	p.poll()
 	p.verify()
 	p.subjects()
+	p.once()
 	p.batch()
 }
 
@@ -234,6 +235,20 @@ func (p *pageWriter) batch() {
 	rows := [][]string{{"Tool", "Argument"}}
 	for _, tool := range slices.Sorted(maps.Keys(p.form.Batch)) {
 		rows = append(rows, []string{code(tool), code(p.form.Batch[tool])})
+	}
+	p.table(rows...)
+}
+
+// once lists the arguments by which a repetition is known.
+func (p *pageWriter) once() {
+	if len(p.form.Once) == 0 {
+		return
+	}
+	p.heading("Calls that are made once")
+	p.linef("Where a server's entry says `once: contract`, calls of a caller whose arguments here are the same are one call:")
+	rows := [][]string{{"Tool", "Arguments"}}
+	for _, tool := range slices.Sorted(maps.Keys(p.form.Once)) {
+		rows = append(rows, []string{code(tool), code(strings.Join(p.form.Once[tool], ", "))})
 	}
 	p.table(rows...)
 }

@@ -87,7 +87,7 @@ func (in *Inbound) takeWhole(event *wire.Event) End {
 	case in.Stream && !signs.ID.Equal(in.SentID()):
 		in.wrong = errWrongID // nor the client's: it is dropped
 		return End{}
-	case !isWhole(signs):
+	case !IsWhole(signs):
 		return Again(in.bad(ErrNoMessage))
 	case !signs.ID.Equal(in.SentID()):
 		return Again(in.bad(errWrongID))

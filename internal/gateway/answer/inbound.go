@@ -156,8 +156,8 @@ func (in *Inbound) SentID() wire.ID {
 // server that is not trusted. Such a record is removed: it is the gateway's statement to its client.
 func (in *Inbound) Forged() bool { return in.Signs.Record && !in.Server.Trusted }
 
-// isWhole reports whether a message is a response that no client can mistake for anything else.
-func isWhole(signs *wire.Signs) bool {
+// IsWhole reports whether a message is a response that no client can mistake for anything else.
+func IsWhole(signs *wire.Signs) bool {
 	return signs.Message() == wire.Response && signs.JSONRPC && strings.Count(signs.Duplicate, "/") != 1
 }
 
@@ -173,7 +173,7 @@ func (in *Inbound) flaw() error {
 	switch piece, signs := in.Part, in.Signs; {
 	case piece.Err != nil:
 		return piece.Err
-	case piece.Complete && !isWhole(signs):
+	case piece.Complete && !IsWhole(signs):
 		return ErrNoMessage
 	case (piece.Complete || len(signs.ID) > 0) && !signs.ID.Equal(in.SentID()):
 		return errWrongID

@@ -176,5 +176,5 @@ func (in *Inbound) isRefusal(body []byte) bool {
 		return false
 	}
 	signs := in.Signs
-	return isWhole(signs) && signs.ID.Equal(in.SentID()) && failures.IsRPCError(signs.Error.Of(body))
+	return IsWhole(signs) && signs.ID.Equal(in.SentID()) && failures.IsRPCError(signs.Error.Of(body))
 }

@@ -61,6 +61,15 @@ func Canonical(v Value) Value {
 	return c
 }
 
+// Sorted is [Canonical] with all numbers as they are written.
+func Sorted(v Value) Value {
+	c := slices.Clone(v)
+	if c.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false)) != nil {
+		return v
+	}
+	return c
+}
+
 // Compact returns v without the white space between its tokens. What is not JSON is returned as it is.
 func Compact(v Value) Value {
 	compact, err := AppendCompact(nil, v)

@@ -1,0 +1,96 @@
+package toolcall
+
+import (
+	stdjson "encoding/json"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+)
+
+// Look returns the call that settles whether this one took effect, with all its arguments, for the program itself to make;
+// nil if nobody who is trusted names one, or if an argument that it needs is missing.
+func (c *Call) Look() *recourse.Verify {
+	var v *recourse.Verify
+	switch of := c.verifying(); {
+	case c.Verify != nil:
+		v = c.Verify.of(c.Arguments, func([]byte) bool { return true })
+		if len(v.Args)+len(v.From) < len(c.Verify.From)+len(c.Verify.With) {
+			return nil
+		}
+	case of != nil:
+		v = of.VerifyFor(c.asked())
+	}
+	if v == nil {
+		return nil
+	}
+	for _, arg := range v.From {
+		value := c.fill(arg.Value)
+		if value == nil {
+			return nil
+		}
+		v.Args = v.Args.With(arg.Name, value)
+	}
+	v.From = nil
+	return v
+}
+
+// fill returns the value that stands at a place in the call's arguments, or in a list if the place does.
+func (c *Call) fill(place stdjson.RawMessage) stdjson.RawMessage {
+	var pointer string
+	var list []string
+	isList := json.Unmarshal(place, &list) == nil && len(list) == 1
+	if isList {
+		pointer = list[0]
+	} else if json.Unmarshal(place, &pointer) != nil {
+		return nil
+	}
+	value := json.Lookup(c.Arguments, json.Pointer(pointer))
+	if value != nil && isList {
+		return stdjson.RawMessage("[" + string(value) + "]")
+	}
+	return stdjson.RawMessage(value)
+}
+
+// Landed judges by the answer to that call whether this one took effect. result is the tool's result; nil means that the
+// thing does not exist. known is false if nobody says how to tell.
+func (c *Call) Landed(result json.Value) (landed, known bool) {
+	data := dataOf(result)
+	if data == nil && result != nil {
+		return false, false
+	}
+	if c.Verify != nil {
+		return c.Verify.Landed.Judge(data, c.Arguments)
+	}
+	if of := c.verifying(); of != nil {
+		return of.Landed(c.asked(), data)
+	}
+	return false, false
+}
+
+// verifying returns the contract that names that call, or nil.
+func (c *Call) verifying() *contract.Contract {
+	switch {
+	case c.Contract.Writes(c.Name):
+		return c.Contract
+	case c.Kept != nil && c.Kept.Writes(c.Name):
+		return c.Kept
+	default:
+		return nil
+	}
+}
+
+func (c *Call) asked() *contract.Call {
+	return &contract.Call{Tool: c.Name, Arguments: stdjson.RawMessage(c.Arguments)}
+}
+
+// dataOf returns the data of a tool's result: its structured content, or the JSON in its first text; nil if it has neither.
+func dataOf(result json.Value) json.Value {
+	if raw := json.Lookup(result, "/structuredContent"); raw.Kind() == '{' {
+		return raw
+	}
+	if text := json.Text(result, "/content/0/text"); json.Valid([]byte(text)) {
+		return json.Value(text)
+	}
+	return nil
+}

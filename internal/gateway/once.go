@@ -1,0 +1,349 @@
+package gateway
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/answer"
+	claims "github.com/recoursehq/recourse/internal/policy/once"
+	"github.com/recoursehq/recourse/internal/privacy/secret"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
+	"github.com/recoursehq/recourse/internal/upstream/api"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// once keeps a call from happening again that somebody repeats. See package once for what is remembered, and who decides.
+func once(c *call, next next) *failure {
+	if c.rule.Once == nil || c.g.ledger == nil || !c.req.isCall() || c.rule.nature == retry.Reads || c.req.continues() {
+		return next(c)
+	}
+	k := &keyed{call: c, rule: c.rule.Once, pointers: c.rule.Once.Key}
+	if k.rule.FromContract {
+		if k.pointers = c.on.contract.OnceKey(c.req.msg.Name); k.pointers == nil {
+			return next(c)
+		}
+	}
+	if e := k.identify(); e != nil {
+		return answer.Settled(e)
+	}
+	return k.claim(next)
+}
+
+// continues reports whether the call answers a question of the server's: the server has not yet begun with it.
+func (r *request) continues() bool {
+	return json.Lookup(r.msg.Params, "/"+wire.RequestState) != nil || json.Lookup(r.msg.Params, "/"+wire.InputResponses) != nil
+}
+
+// A keyed is a call that is made once.
+type keyed struct {
+	*call
+
+	rule     *config.Once
+	pointers config.OnceKey
+	given    string // the client's own key
+	ask      claims.Ask
+	claimed  *claims.Claim // while this call is the first
+	heard    *heard        // what the server says to the last attempt
+}
+
+// lateFor is for how long the gateway goes on listening to a server after a call has ended.
+const lateFor = 2 * time.Minute
+
+// identify finds out the call's key.
+func (k *keyed) identify() *recourse.Error {
+	given, e := k.req.ownKey()
+	if e != nil {
+		return e
+	}
+	arguments, kind, key := k.req.msg.Arguments, "arguments", ""
+	picked, whole := claims.Pick(arguments, k.pointers)
+	switch {
+	case k.pointers.Required() && given == "":
+		return recourse.Missing(keyMembers[0]).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone).
+			WithMessage("This tool takes an idempotency key: a text of its own for each call that is meant, in _meta[%q] "+
+				"or in the header %s.", keyMembers[0], api.KeyHeader)
+	case len(k.pointers) > 0 && !k.pointers.Required() && whole:
+		kind, key = "chosen", claims.Print(picked)
+	case given != "" && (len(k.pointers) == 0 || k.pointers.Required()):
+		k.given = given
+		kind, key = "given", given
+	}
+	sum := claims.Print(arguments)
+	if key == "" {
+		key = sum
+	}
+	scope := append(k.scope(), k.on.entry.Name, k.req.msg.Name, kind, key)
+	k.ask = claims.Ask{
+		Row: claims.Row{
+			ID: claims.ID(scope...), Print: sum, Fields: claims.Fields(arguments), Server: k.on.entry.Name, Tool: k.req.msg.Name,
+			Caller: k.who.verified.Name, RequestID: k.req.id,
+		},
+		Keep:  max(k.rule.Within, k.on.to.entry.MaxTimeout+k.call.rule.wait+lateFor),
+		Again: kind == "arguments" && k.rule.Delivered != config.DeliveredReplay,
+	}
+	return nil
+}
+
+// scope returns what the key counts for: the caller, with whatever tells unverified ones apart.
+func (c *call) scope() []string {
+	words := []string{string(c.who.owner[:]), c.who.account.Owner()}
+	if c.who.verified.Known() {
+		return words
+	}
+	from := c.req.header
+	if c.of != nil {
+		words = append(words, c.of.sent...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(from)) {
+		if (secret.Name(name) || name == "Cookie") && name != api.KeyHeader {
+			words = append(append(words, name), from[name]...)
+		}
+	}
+	return words
+}
+
+// ownKey returns the key that the client has sent, or "".
+func (r *request) ownKey() (string, *recourse.Error) {
+	keys := slices.Clone(r.header[api.KeyHeader])
+	for _, name := range keyMembers {
+		raw := json.Lookup(r.msg.Meta, json.Pointer("").AppendToken(name))
+		if raw == nil {
+			continue
+		}
+		text, ok := json.TextOf(raw)
+		if !ok {
+			return "", wrongKey("it is not a text")
+		}
+		keys = append(keys, text)
+	}
+	if keys = slices.Compact(keys); len(keys) == 0 {
+		return "", nil
+	}
+	if len(keys) > 1 {
+		return "", wrongKey("there are different ones")
+	}
+	if wrong := claims.CheckKey(keys[0]); wrong != "" {
+		return "", wrongKey(wrong)
+	}
+	return keys[0], nil
+}
+
+func wrongKey(why string) *recourse.Error {
+	return recourse.New(recourse.KindInvalidValue, "").WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone).
+		WithMessage("The idempotency key of the call is not valid: %s.", why)
+}
+
+// claim asks whether the call may be sent, and does what it is told.
+func (k *keyed) claim(next next) *failure {
+	for {
+		k.ask.Until = time.Now().Add(k.patience())
+		claim, err := k.g.ledger.Claim(k.ctx, &k.ask)
+		switch {
+		case err != nil:
+			return k.noStore(err)
+		case claim.Waited:
+			k.out.Once = "waited"
+		}
+		switch claim.Verdict {
+		case claims.First:
+			return k.carry(claim, next)
+		case claims.Repeat:
+			return k.replay(claim.Row)
+		case claims.Other:
+			return k.conflicts(claim.Row)
+		case claims.UnderWay:
+			return k.underWay(lateFor / 8)
+		case claims.Doubted:
+			if f, again := k.settle(claim.Row, next); !again {
+				return f
+			}
+		}
+	}
+}
+
+// patience is for how long the call can wait and still answer in time.
+func (k *keyed) patience() time.Duration {
+	left := k.deadline.Left()
+	return left - min(time.Second, left/4)
+}
+
+// carry sends the call, and says what became of it.
+func (k *keyed) carry(claim *claims.Claim, next next) (f *failure) {
+	k.claimed, k.out.Once = claim, "first"
+	if k.once = k; k.recognised() {
+		k.call.rule.nature = retry.Idempotent // by its key, the other side knows a repetition
+	}
+	ended := false
+	defer func() {
+		if k.once = nil; !ended { // a panic
+			claim.Unknown("the gateway failed")
+		}
+	}()
+	f = next(k.call)
+	ended = true
+	k.conclude(f)
+	return f
+}
+
+// recognised reports whether the other side recognises a repetition by its key.
+func (k *keyed) recognised() bool { return k.on.to.entry.IdempotentBy != "" }
+
+// outKey returns the key by which the other side may recognise the call: the same for each repetition.
+func (k *keyed) outKey() string {
+	if k.given != "" {
+		return newKey(&k.req, &k.who, k.on)
+	}
+	return k.claimed.Row.Nonce
+}
+
+// conclude closes the claim, if it is known what became of the call, or else when that becomes known.
+func (k *keyed) conclude(f *failure) {
+	claim, h := k.claimed, k.heard
+	answer, size := h.answer()
+	brief := k.ask.Again
+	switch {
+	case f == nil && h.asks():
+		claim.Free() // the server asks before it begins
+	case f == nil && size == 0: // in a stream that the client resumes elsewhere
+		claim.Unknown("its answer was not seen")
+	case f == nil:
+		kept := k.seal(answer)
+		k.whenRead(func(read bool) { claim.Answered(kept, size, read, brief, "answered") })
+	default:
+		k.concludeFailed(k.call.failing(&f.Last).effectOf(f.Err, f.Err).Effect)
+	}
+}
+
+func (k *keyed) concludeFailed(effect recourse.Effect) {
+	claim, h := k.claimed, k.heard
+	answer, size := h.answer()
+	switch {
+	case effect == recourse.EffectNone:
+		claim.Free()
+	case effect == recourse.EffectApplied:
+		claim.Answered(k.seal(answer), size, false, false, "failed in part")
+	case h.leave(k, claim):
+	default:
+		claim.Unknown("it failed, and may have happened")
+	}
+}
+
+// purpose is what answers are sealed for.
+func (k *keyed) purpose() []byte { return []byte("once\x00" + k.ask.Row.ID) }
+
+func (k *keyed) seal(answer []byte) string {
+	if answer == nil {
+		return ""
+	}
+	return k.table.states.Seal(answer, k.purpose())
+}
+
+// replay gives the client the answer that was kept.
+func (k *keyed) replay(row *claims.Row) *failure {
+	answer, err := k.table.states.Open(row.Answer, k.purpose())
+	if row.Answer == "" || err != nil {
+		return k.known(row)
+	}
+	k.out.Once, k.out.before = "replayed", true
+	f := k.pass(answer, replayedMark)
+	k.noteDelivered(f, row)
+	return f
+}
+
+// noteDelivered notes that the client has got an answer, if that lets it make the call again.
+func (k *keyed) noteDelivered(f *failure, row *claims.Row) {
+	if f != nil || !k.ask.Again || row.Delivered {
+		return
+	}
+	l := k.g.ledger
+	k.whenRead(func(read bool) {
+		if read {
+			_ = l.Delivered(context.Background(), row) // else the client gets it again
+		}
+	})
+}
+
+// The members that an answer gets which has been kept.
+const (
+	onceMember   = `"io.github.recoursehq/once":`
+	replayedMark = onceMember + `{"replayed":true}`
+	verifiedMark = onceMember + `{"replayed":true,"verified":true}`
+)
+
+// pass answers with a message that the server has sent before.
+func (k *keyed) pass(message []byte, mark string) *failure {
+	c := k.call
+	if err := c.in.Rescan(message); err != nil {
+		return answer.Settled(recourse.Internal().WithOrigin(recourse.OriginGateway).CausedBy(err))
+	}
+	text := marked(message, c.in.Signs, c.req.msg.ID, mark)
+	a := c.attempt()
+	resp := wire.RespondMessage(text, nil)
+	c.expect(a, resp)
+	c.reply.From = resp
+	end := c.on.mode.answer(c)
+	return end.Settled()
+}
+
+// marked returns a message with another id, and with a member in its result's _meta.
+func marked(message []byte, signs *wire.Signs, id wire.ID, mark string) []byte {
+	edits := []wire.Edit{{At: signs.IDAt, With: id}}
+	switch at := signs.Meta; {
+	case !at.IsZero() && message[at.Start] == '{':
+		edits = append(edits, member(message, at, mark))
+	case at.IsZero() && !signs.Result.IsZero() && message[signs.Result.Start] == '{':
+		edits = append(edits, member(message, signs.Result, `"_meta":{`+mark+`}`))
+	}
+	return wire.Splice(nil, message, edits...)
+}
+
+// member returns the edit that adds a member at the beginning of an object.
+func member(text []byte, object wire.Span, with string) wire.Edit {
+	at := wire.Span{Start: object.Start + 1, End: object.Start + 1}
+	for i := at.Start; i < object.End; i++ {
+		switch text[i] {
+		case ' ', '\t', '\r', '\n':
+			continue
+		case '}':
+			return wire.Edit{At: at, With: []byte(with)}
+		}
+		break
+	}
+	return wire.Edit{At: at, With: []byte(with + ",")}
+}
+
+// whenRead calls do when it is known whether the client has got the whole answer.
+func (c *call) whenRead(do func(read bool)) {
+	if c.of != nil {
+		c.of.whenRead(do)
+		return
+	}
+	c.reply.W.Flush()
+	do(c.wasRead())
+}
+
+// wasRead reports whether the client has got the whole answer, as far as that can be known.
+func (c *call) wasRead() bool {
+	return c.reply.Started && !c.reply.Gone && !c.reply.Broken && !c.req.left()
+}
+
+// noStore is the failure of a call that cannot be remembered, and is therefore not sent.
+func (k *keyed) noStore(err error) *failure {
+	if k.ctx.Err() != nil {
+		return answer.Settled(k.on.to.broken(k.ctx, err).WithEffect(recourse.EffectNone))
+	}
+	k.out.Once = "not remembered"
+	k.g.log.LogAttrs(k.ctx, slog.LevelError, "a call that is made once is refused: the store cannot be used",
+		slog.String("server", k.on.entry.Name), slog.String("request_id", k.req.id), slog.String("cause", err.Error()))
+	return answer.Settled(recourse.Unavailable("").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).WithRetryAfter(storeWait).
+		WithMessage("The gateway cannot remember calls at the moment, and does not send one that must not be made twice.").CausedBy(err))
+}
+
+// storeWait is how long a client is told to wait for the store.
+const storeWait = 5 * time.Second

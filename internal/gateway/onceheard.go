@@ -1,0 +1,349 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway/answer"
+	"github.com/recoursehq/recourse/internal/gateway/failures"
+	claims "github.com/recoursehq/recourse/internal/policy/once"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
+	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/retry"
+)
+
+const (
+	// maxKept is the largest answer that is kept.
+	maxKeptAnswer = 256 << 10
+	// maxLate limits how many servers are listened to after their calls have ended, and maxLateBytes what each may send.
+	maxLate      = 100
+	maxLateBytes = 4 << 20
+	// maxRefused limits what is read of an answer that is not one to the call.
+	maxRefused = 1 << 20
+)
+
+// A listening is a connection whose answers are heard to their end, even if the call that waits for them ends before that.
+type listening struct {
+	upstream.Connection
+
+	k *keyed
+}
+
+// Do implements [upstream.Connection].
+func (l listening) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
+	k := l.k
+	if !k.claimed.MaySend() {
+		return nil, k.noStore(errNoBeat).Err
+	}
+	own, err := k.ownRequest(r)
+	if err != nil {
+		return nil, err
+	}
+	b := k.on.to.backend
+	if !b.Hold() {
+		return nil, k.on.to.removed()
+	}
+	h := newHeard(ctx, k.on.to.reader, own.Message.ID, k.g.log)
+	if k.heard != nil {
+		k.heard.stop()
+	}
+	k.heard = h
+	longest := k.on.to.entry.MaxTimeout + k.call.rule.wait + lateFor
+	k.g.background(longest, func(life context.Context) {
+		defer b.Leave()
+		h.run(life, l.Connection, own, int(k.table.config.DecideWithin))
+	})
+	select {
+	case b := <-h.begun:
+		return b.resp, b.err
+	case <-ctx.Done():
+		h.desert()
+		return nil, upstream.Broken(ctx, l.Name(), context.Cause(ctx))
+	}
+}
+
+// ownRequest returns a request in memory of its own, with the key by which the other side may recognise the call.
+func (k *keyed) ownRequest(r *upstream.Request) (*upstream.Request, error) {
+	own := *r
+	own.Message = new(wire.Message)
+	text := bytes.Clone(r.Message.Raw)
+	switch by := k.on.to.entry.IdempotentBy; by {
+	case "":
+	case "meta":
+		text = withKey(r.Message, k.outKey())
+	default:
+		own.Header[by] = []string{k.outKey()}
+	}
+	if err := wire.Parse(text, own.Message); err != nil {
+		return nil, recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(err)
+	}
+	return &own, nil
+}
+
+// withKey returns a message with that key in its _meta, and no other one.
+func withKey(m *wire.Message, key string) []byte {
+	meta := m.Meta
+	for _, name := range keyMembers {
+		meta = json.Without(meta, name)
+	}
+	text := m.Raw
+	if m.Meta != nil {
+		text = wire.Splice(nil, text, wire.Edit{At: m.MetaAt, With: meta})
+	}
+	bare := new(wire.Message)
+	if wire.Parse(bytes.Clone(text), bare) != nil {
+		return text
+	}
+	member := json.AppendQuote(append(json.AppendQuote(nil, keyMembers[0]), ':'), key)
+	return wire.Splice(nil, bare.Raw, bare.PutMeta(member))
+}
+
+// A heard is what the server says to an attempt.
+type heard struct {
+	reader *failures.Reader
+	id     wire.ID
+	begun  chan begun
+	gone   chan struct{}   // closed when nobody waits for the beginning any more
+	of     context.Context //nolint:containedctx // of the call: the listening goes on without it
+	life   context.Context //nolint:containedctx // of the listening
+	stop   func()          // ends it
+	log    *slog.Logger
+
+	mu     sync.Mutex
+	text   []byte        // the answer; nil: there is none yet, or it is too large
+	size   int64         // of the answer, as far as it has come
+	whole  bool          // it has come to its end
+	ended  bool          // nothing more comes
+	err    error         // why
+	late   *claims.Claim // of a call that has ended
+	sealed func(answer []byte) string
+	counts func()
+}
+
+func newHeard(of context.Context, reader *failures.Reader, id wire.ID, log *slog.Logger) *heard {
+	h := &heard{reader: reader, id: id, begun: make(chan begun, 1), gone: make(chan struct{}), of: of, log: log}
+	h.life, h.stop = context.WithCancel(context.WithoutCancel(of))
+	return h
+}
+
+// desert says that nobody waits for the beginning of the answer any more.
+func (h *heard) desert() {
+	close(h.gone)
+	select {
+	case b := <-h.begun:
+		if b.resp != nil {
+			_ = b.resp.Close()
+		}
+	default:
+	}
+}
+
+type begun struct {
+	resp *wire.Answer
+	err  error
+}
+
+// answer returns the server's answer, and how long it is; 0: there is none.
+func (h *heard) answer() (text []byte, size int64) {
+	if h == nil {
+		return nil, 0
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.whole {
+		return nil, 0
+	}
+	return h.text, h.size
+}
+
+// asks reports whether the server has answered with a question.
+func (h *heard) asks() bool {
+	text, _ := h.answer()
+	var scan wire.Scanner
+	if text == nil {
+		return false
+	}
+	if _, err := scan.Write(text); err != nil || scan.Close() != nil {
+		return false
+	}
+	return failures.Asks(text, scan.Signs())
+}
+
+// run makes the request and hears the answer.
+func (h *heard) run(ctx context.Context, up upstream.Connection, r *upstream.Request, window int) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(h.life, cancel)()
+	defer h.stop()
+	resp, err := up.Do(ctx, r)
+	switch {
+	case err != nil:
+		h.end(err)
+		h.begun <- begun{err: err}
+	case resp.Status != http.StatusOK:
+		body, _ := resp.Peek(maxRefused)
+		_ = resp.Close()
+		h.end(nil)
+		h.begun <- begun{resp: refusedWith(resp, body)}
+	default:
+		h.hear(resp, window)
+	}
+}
+
+// refusedWith returns the same answer with its body, which has been read.
+func refusedWith(resp *wire.Answer, body []byte) *wire.Answer {
+	kept := wire.Respond(resp.Status, body)
+	kept.Header, kept.Failure = resp.Header, resp.Failure
+	return kept
+}
+
+// hear passes the answer on, message by message, and listens to the rest of it when nobody reads it any more.
+func (h *heard) hear(resp *wire.Answer, window int) {
+	defer func() { _ = resp.Close() }()
+	messages := wire.NewMessageReader(resp, window)
+	part, err := messages.Next()
+	if !resp.Stream && err == nil && part.First && part.Complete && part.Err == nil && part.Signs != nil {
+		h.note(part)
+		h.end(nil)
+		signs := part.Signs.Edited()
+		h.begun <- begun{resp: as(resp, wire.RespondMessage(bytes.Clone(part.Data), &signs))}
+		return
+	}
+	pipe := wire.NewPipe()
+	defer context.AfterFunc(h.of, func() { pipe.End(context.Cause(h.of)) })()
+	h.begun <- begun{resp: as(resp, wire.RespondParts(pipe, pipe))}
+	select {
+	case <-h.gone:
+		_ = pipe.Close()
+	default:
+	}
+	gone, size := false, 0
+	for ; part != nil; part, err = messages.Next() {
+		h.note(part)
+		if !gone && pipe.Send(part) != nil {
+			gone = true
+		}
+		if size += len(part.Data); gone && (size > maxLateBytes || h.isWhole()) {
+			break
+		}
+		if err != nil { // of a JSON text, with what came before it
+			break
+		}
+	}
+	h.end(err)
+	if wire.BrokeOff(err) {
+		pipe.End(err)
+	} else {
+		pipe.End(nil)
+	}
+}
+
+// as returns an answer that says the same as another one about itself.
+func as(from, to *wire.Answer) *wire.Answer {
+	to.Status, to.Header, to.Stream, to.Length, to.Failure = from.Status, from.Header, from.Stream, from.Length, from.Failure
+	return to
+}
+
+// note keeps the first answer to the request.
+func (h *heard) note(part *wire.Part) {
+	defer h.closeLate()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.whole || part.Other || part.Kind == wire.Notification || part.Kind == wire.Request {
+		return
+	}
+	if part.First {
+		h.size = 0
+	}
+	h.size += int64(len(part.Data))
+	if !part.Complete {
+		return
+	}
+	if part.Kind != wire.Response || part.Signs == nil || !part.Signs.ID.Equal(h.id) || !answer.IsWhole(part.Signs) {
+		h.size = 0
+		return
+	}
+	if h.whole = true; part.First && h.size <= maxKeptAnswer {
+		h.text = bytes.Clone(part.Data)
+	}
+}
+
+func (h *heard) isWhole() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.whole
+}
+
+// end notes that nothing more comes.
+func (h *heard) end(err error) {
+	defer h.closeLate()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ended, h.err = true, err
+}
+
+// leave hands the claim over if the answer may still come. It reports false if nothing more comes, or too much is listened to.
+func (h *heard) leave(k *keyed, claim *claims.Claim) bool {
+	if h == nil {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended || h.whole {
+		return false
+	}
+	g := k.g
+	if g.late.Add(1) > maxLate {
+		g.late.Add(-1)
+		h.stop()
+		return false
+	}
+	timer := time.AfterFunc(lateFor, h.stop)
+	states, purpose := k.table.states, k.purpose()
+	h.late, h.sealed = claim, func(answer []byte) string { return states.Seal(answer, purpose) }
+	h.counts = func() { timer.Stop(); g.late.Add(-1) }
+	return true
+}
+
+// closeLate closes the claim of a call that has ended, when its answer has come or cannot come any more.
+func (h *heard) closeLate() {
+	h.mu.Lock()
+	claim := h.late
+	if claim == nil || !h.ended && !h.whole {
+		h.mu.Unlock()
+		return
+	}
+	h.late = nil
+	h.mu.Unlock()
+	h.counts()
+	what := "success"
+	switch {
+	case h.whole && h.text != nil && h.succeeded():
+		claim.Answered(h.sealed(h.text), h.size, false, false, "answered late")
+	case !h.whole && h.err != nil && retry.Effect(recourse.From(h.err), retry.Writes) == recourse.EffectNone:
+		what = "not sent"
+		claim.Free()
+	default:
+		what = "none, or a failure"
+		claim.Unknown("its answer did not come, or said that it failed")
+	}
+	h.log.LogAttrs(context.Background(), slog.LevelInfo, "what became of a call that is made once, after its client was answered",
+		slog.String("server", claim.Row.Server), slog.String("tool", claim.Row.Tool),
+		slog.String("request_id", claim.Row.RequestID), slog.String("answer", what))
+}
+
+// succeeded reports whether the answer, which has come, is no failure.
+func (h *heard) succeeded() bool {
+	var scan wire.Scanner
+	if _, err := scan.Write(h.text); err != nil || scan.Close() != nil {
+		return false
+	}
+	reading, _, ok := h.reader.Answer(h.text, scan.Signs(), true, "", func(raw []byte) []byte { return raw })
+	return !ok || reading.Error() == nil
+}

@@ -1,0 +1,238 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway/answer"
+	"github.com/recoursehq/recourse/internal/gateway/hop"
+	"github.com/recoursehq/recourse/internal/gateway/intake"
+	"github.com/recoursehq/recourse/internal/pause"
+	claims "github.com/recoursehq/recourse/internal/policy/once"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
+)
+
+var errNoBeat = errors.New("the store has not been reached for too long")
+
+// settle finds out what became of a call that may have happened. again says that the question is to be asked anew.
+func (k *keyed) settle(row *claims.Row, next next) (f *failure, again bool) {
+	k.out.before = true
+	if k.recognised() {
+		return k.resend(row, next)
+	}
+	looked := k.look()
+	grace := k.rule.Grace - k.g.ledger.DoubtedFor(row)
+	switch {
+	case looked.landed:
+		return k.landed(row, looked.answer), false
+	case !looked.known:
+		return k.unknown(row, 0), false
+	case grace <= 0:
+		return k.resend(row, next)
+	case grace < k.patience():
+		if pause.For(k.ctx, grace) {
+			return nil, true // and looks again
+		}
+	}
+	return k.unknown(row, grace), false
+}
+
+// resend makes the call once more, unless somebody else does.
+func (k *keyed) resend(row *claims.Row, next next) (f *failure, again bool) {
+	claim, err := k.g.ledger.Resend(k.ctx, row, &k.ask)
+	switch {
+	case err != nil:
+		return k.noStore(err), false
+	case claim == nil:
+		return nil, true
+	}
+	k.out.before = false
+	f = k.carry(claim, next)
+	k.out.Once = "sent again"
+	return f, false
+}
+
+// landed answers a call that has happened, by what the verify call says.
+func (k *keyed) landed(row *claims.Row, answer []byte) *failure {
+	k.out.Once = "landed"
+	kept := ""
+	if t := k.call.rule.listed.Tool; answer != nil && len(answer) <= maxKeptAnswer && (t == nil || !t.OutputSchema) {
+		kept = k.seal(answer)
+	}
+	if err := k.g.ledger.Landed(k.ctx, row, kept, "the verify call found it"); err != nil {
+		return k.noStore(err)
+	}
+	if kept == "" {
+		return k.known(row)
+	}
+	f := k.pass(answer, verifiedMark)
+	row.State, row.Answer = claims.Answered, kept
+	k.noteDelivered(f, row)
+	return f
+}
+
+// A looked is what the verify call has found out.
+type looked struct {
+	known, landed bool
+	answer        []byte // the whole message; nil: there is no such thing
+}
+
+// lookTime limits a verify call.
+const lookTime = 20 * time.Second
+
+// look makes the verify call.
+func (k *keyed) look() looked {
+	of := k.call.failing(new(end)).call
+	v := of.Look()
+	if v == nil || k.on.mayWrite(v.Tool) {
+		return looked{}
+	}
+	arguments, err := v.Args.MarshalJSON()
+	if err != nil {
+		return looked{}
+	}
+	ctx, cancel := context.WithTimeout(k.ctx, min(lookTime, k.patience()))
+	defer cancel()
+	message, failed := k.inquire(ctx, v.Tool, arguments)
+	result := json.Lookup(message, "/result")
+	switch {
+	case failed != nil && failed.Kind == recourse.KindNotFound:
+		result, message = nil, nil
+	case failed != nil, result.Kind() != '{':
+		return looked{}
+	}
+	landed, known := of.Landed(result)
+	return looked{known: known, landed: known && landed, answer: message}
+}
+
+// mayWrite reports whether somebody who is trusted says that a tool writes.
+func (on *endpoint) mayWrite(tool string) bool {
+	entry := on.to.entry.Tool(tool)
+	return entry.Once != nil || entry.ReadOnly != nil && !*entry.ReadOnly || on.contract.Writes(tool)
+}
+
+// inquire calls another tool of the server for the same caller, and returns the whole answer, or why it failed.
+func (c *call) inquire(ctx context.Context, tool string, arguments []byte) (message []byte, failed *recourse.Error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	n := c.g.newCall()
+	h := hop.New(cancel, func() *recourse.Error { return n.out.Record })
+	if !n.hold(c.on) {
+		n.release()
+		return nil, c.on.to.removed()
+	}
+	header := c.req.header.Clone()
+	n.req.come(ctx, http.MethodPost, header, c.req.from)
+	n.req.intake, n.reply.W = intake.Intake{From: c.req.from, By: h}, h
+	n.req.id, n.req.stdio, n.req.nested, n.req.era, n.req.user = c.req.id, c.req.stdio, true, c.req.era, c.req.user
+	n.req.inquires = true
+	n.who, n.session = c.who, c.session
+	n.req.body = c.req.inquiry(tool, arguments)
+	if err := n.req.parse(); err != nil {
+		n.release()
+		return nil, recourse.Internal().WithEffect(recourse.EffectNone).CausedBy(err)
+	}
+	for name := range header {
+		if strings.HasPrefix(name, wire.HeaderParamPrefix) {
+			delete(header, name)
+		}
+	}
+	if c.req.era == wire.Modern {
+		wire.SetHeaders(header, n.req.msg.ProtocolVersion, n.req.msg)
+	}
+	go h.Serve(func() (broken bool) {
+		defer n.release()
+		_ = n.table.nested(n) // there is an answer
+		return n.reply.Broken
+	})
+	resp, ok := h.Answer()
+	if !ok {
+		return nil, c.on.to.broken(ctx, context.Canceled)
+	}
+	defer func() { _ = resp.Close() }()
+	if resp.Failure != nil {
+		return nil, resp.Failure
+	}
+	messages := wire.NewMessageReader(resp, maxRefused)
+	for part := range messages.Whole() {
+		if part.Kind == wire.Response {
+			return bytes.Clone(part.Data), nil
+		}
+	}
+	return nil, c.on.to.broken(ctx, messages.End())
+}
+
+// inquiry returns the message that calls another tool.
+func (r *request) inquiry(tool string, arguments []byte) []byte {
+	meta := json.Without(r.msg.Meta, "progressToken")
+	for _, name := range keyMembers {
+		meta = json.Without(meta, name)
+	}
+	var params json.Members
+	params.Text("name", tool)
+	params.Add("arguments", arguments)
+	params.Some("_meta", meta)
+	id := wire.ID(fmt.Sprintf("%q", r.id+"-verify"))
+	return wire.AppendRequest(nil, id, wire.MethodToolsCall, params.AppendTo(nil))
+}
+
+// detail returns e with a detail by which contracts choose a code.
+func detail(e *recourse.Error, name string, value any) *recourse.Error {
+	return e.WithOrigin(recourse.OriginGateway).WithDetail(name, value)
+}
+
+// underWay is the failure of a call that cannot wait any longer for the same one.
+func (k *keyed) underWay(wait time.Duration) *failure {
+	k.out.Once = "in flight"
+	return answer.Settled(detail(recourse.Unavailable("").WithEffect(recourse.EffectNone).WithRetryAfter(wait).
+		WithMessage("The same call is still under way. Its answer is not there yet."), "inFlight", true))
+}
+
+// unknown is the failure of a call that may have happened, and is not sent.
+func (k *keyed) unknown(row *claims.Row, wait time.Duration) *failure {
+	k.out.Once = "unknown"
+	e := recourse.New(recourse.KindTimeout, "").WithEffect(recourse.EffectUnknown).
+		WithMessage("This call was made before, and it is not known what became of it. It is not made again.")
+	if wait > 0 {
+		e = e.WithRetryAfter(wait)
+	}
+	return answer.Settled(detail(e, "outcomeUnknown", row.Created.UTC().Format(time.RFC3339)))
+}
+
+// known is the failure of a call that has happened, and whose answer is not there any more.
+func (k *keyed) known(row *claims.Row) *failure {
+	k.out.Once, k.out.before = "known", true
+	return answer.Settled(detail(recourse.New(recourse.KindConflict, "").WithEffect(recourse.EffectApplied).WithRetry(recourse.RetryNever).
+		WithMessage("This call has already been made, and has succeeded. Its answer was not kept.").
+		WithHint("Do not make the call again: it has been made."),
+		"outcomeKnown", row.Changed.UTC().Format(time.RFC3339)))
+}
+
+// conflicts is the failure of a call whose key belongs to another one.
+func (k *keyed) conflicts(row *claims.Row) *failure {
+	k.out.Once = "conflict"
+	e := recourse.New(recourse.KindConflict, "").WithEffect(recourse.EffectNone).WithRetry(recourse.RetryAfterFix).
+		WithMessage("The key of this call belongs to one with other arguments.").
+		WithHint("Nothing was done. If this is the same call, repeat its arguments; if it is another one, give it another key.")
+	names := claims.Differing(row.Fields, k.req.msg.Arguments)
+	if len(names) > 0 {
+		e = e.WithMessage("The key of this call belongs to one with other arguments. They differ in %s.", strings.Join(shown(names), ", "))
+	}
+	return answer.Settled(e.WithOrigin(recourse.OriginCaller).WithDetail("differs", names))
+}
+
+// shown returns the first of many names.
+func shown(names []string) []string {
+	const most = 8
+	if len(names) <= most {
+		return names
+	}
+	return append(names[:most:most], fmt.Sprintf("and %d others", len(names)-most))
+}
