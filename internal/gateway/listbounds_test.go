@@ -80,30 +80,3 @@ func notes(tb testing.TB, log *gatewaytest.Log) map[string]int {
 	}
 	return notes
 }
-
-// If a list has more tools than the gateway keeps, calls of the others pass unchecked.
-func TestListOfTooManyTools(t *testing.T) {
-	t.Parallel()
-
-	tools := make([]testkit.Tool, 2500)
-	for i := range tools {
-		tools[i].Name = fmt.Sprintf("tool_%d", i)
-		tools[i].Definition = fmt.Sprintf(`{"name":"tool_%d","inputSchema":{"type":"object","required":["a"]}}`, i)
-	}
-	srv := testkit.NewServer(t, testkit.WithTools(tools...))
-	f := gatewaytest.Start(t, srv.URL())
-	c := f.Client(t, testkit.Legacy)
-	for tool, refused := range map[string]bool{"tool_0": true, "tool_2499": false} {
-		a, err := c.Call(t.Context(), tool, `{}`)
-		if err != nil {
-			t.Fatal(err)
-		}
-		result, err := a.ToolResult()
-		if err != nil || result.IsError != refused {
-			t.Errorf("%s: got %s, %v", tool, a.Body, err)
-		}
-	}
-	if n := notes(t, f.Log)[""]; n != 1 {
-		t.Errorf("logged %d times: %s", n, f.Log)
-	}
-}

@@ -14,15 +14,16 @@ import (
 
 // receive reads the message, and finds out its era.
 func receive(c *call, next next) *failure {
-	receive := c.req.receiveHTTP
-	if c.req.stdio {
-		receive = c.req.receiveLine
-	}
 	limit := int64(c.table.config.MaxRequest)
+	c.req.intake.Of = &c.g.inFlight
 	all := max(int64(c.table.config.MaxInFlight), 2*limit) // else the largest would never have room
-	f := receive(c.reply.Header(), func() *intake.Refusal {
-		return c.req.intake.Read(&c.g.inFlight, intake.Limits{Message: limit, InFlight: all})
-	})
+	c.req.intake.Limits = intake.Limits{Message: limit, InFlight: all}
+	var f *failure
+	if c.req.stdio {
+		f = c.req.receiveLine(c.reply.Header())
+	} else {
+		f = c.req.receiveHTTP(c.reply.Header())
+	}
 	switch {
 	case f != nil:
 		return f
@@ -36,7 +37,7 @@ func receive(c *call, next next) *failure {
 }
 
 // receiveHTTP reads a message from a body, and checks it against its headers.
-func (r *request) receiveHTTP(reply http.Header, read func() *intake.Refusal) *failure {
+func (r *request) receiveHTTP(reply http.Header) *failure {
 	h := r.header
 	if len(r.from.TransferEncoding) > 0 {
 		// It may have had a Content-Length as well, but net/http does not say so: the connection has to be
@@ -45,7 +46,7 @@ func (r *request) receiveHTTP(reply http.Header, read func() *intake.Refusal) *f
 	}
 	if r.method != http.MethodPost {
 		r.era = wire.Legacy
-		if f := r.takeIn(reply, read); f != nil { // there should be none
+		if f := r.takeIn(reply); f != nil { // there should be none
 			return f
 		}
 		if r.method == http.MethodGet && !wire.Accepts(h["Accept"], wire.TypeEventStream) {
@@ -62,27 +63,27 @@ func (r *request) receiveHTTP(reply http.Header, read func() *intake.Refusal) *f
 		return answer.Refuse(http.StatusNotAcceptable, recourse.New(recourse.KindInvalidRequest,
 			"Accept must include both application/json and text/event-stream."))
 	}
-	if f := r.takeIn(reply, read); f != nil {
+	if f := r.takeIn(reply); f != nil {
 		return f
 	}
 	return r.understand(func() (wire.Era, error) { return wire.CheckHeaders(h, r.msg) })
 }
 
 // receiveLine takes the message that a host has written on a line.
-func (r *request) receiveLine(reply http.Header, read func() *intake.Refusal) *failure {
+func (r *request) receiveLine(reply http.Header) *failure {
 	if r.method != http.MethodPost {
 		r.era = wire.Legacy
 		return nil
 	}
-	if f := r.takeIn(reply, read); f != nil {
+	if f := r.takeIn(reply); f != nil {
 		return f
 	}
 	return r.understand(func() (wire.Era, error) { return wire.EraOfMessage(r.msg) })
 }
 
 // takeIn reads the message, up to max_request bytes.
-func (r *request) takeIn(reply http.Header, read func() *intake.Refusal) *failure {
-	refusal := read()
+func (r *request) takeIn(reply http.Header) *failure {
+	refusal := r.intake.Read()
 	if r.body = r.intake.Text; refusal == nil {
 		return nil
 	}

@@ -51,10 +51,11 @@ type Intake struct {
 	Line *wire.Line                           // of a host on stdio; nil: it has written none
 	By   interface{ ReadBy(until time.Time) } // limits the time for receiving it
 
-	Text []byte // as far as it has come
+	Of     *InFlight // counts it
+	Limits Limits
 
-	of   *InFlight
-	held int64 // bytes that count as in flight
+	Text []byte // as far as it has come
+	held int64  // bytes that count as in flight
 }
 
 // A Refusal says why a message is not read to its end.
@@ -70,19 +71,18 @@ func (in *Intake) refuse(status int, e *recourse.Error) *Refusal {
 }
 
 // Read reads the message to its end, and counts its bytes as in flight until Release.
-func (in *Intake) Read(of *InFlight, limits Limits) *Refusal {
-	in.of = of
+func (in *Intake) Read() *Refusal {
 	size := in.From.ContentLength
 	if in.Line != nil {
 		in.Text, size = in.Line.Text, int64(in.Line.Size)
 	}
 	switch {
-	case size > limits.Message:
+	case size > in.Limits.Message:
 		in.Text = in.First()
-		return in.refuse(http.StatusRequestEntityTooLarge, recourse.TooLarge(limits.Message))
+		return in.refuse(http.StatusRequestEntityTooLarge, recourse.TooLarge(in.Limits.Message))
 	case in.Line == nil:
-		return in.readAll(limits)
-	case !in.take(size, limits):
+		return in.readAll()
+	case !in.take(size):
 		return in.busy()
 	default:
 		return nil
@@ -91,13 +91,13 @@ func (in *Intake) Read(of *InFlight, limits Limits) *Refusal {
 
 // Release gives back what Read has taken.
 func (in *Intake) Release() {
-	if in.of != nil {
-		in.of.bytes.Add(-in.held)
+	if in.Of != nil {
+		in.Of.bytes.Add(-in.held)
 	}
 }
 
-func (in *Intake) take(n int64, limits Limits) bool {
-	if !in.of.take(in.held, n, limits.InFlight) {
+func (in *Intake) take(n int64) bool {
+	if !in.Of.take(in.held, n, in.Limits.InFlight) {
 		return false
 	}
 	in.held += n
@@ -144,7 +144,7 @@ func (in *Intake) First() []byte {
 
 // readAll reads the body to its end. The memory for it counts as in flight before any of it arrives, and grows with what
 // arrives: a client that announces a large body does not have to send it.
-func (in *Intake) readAll(limits Limits) *Refusal {
+func (in *Intake) readAll() *Refusal {
 	const first = 16 << 10
 	for {
 		have := len(in.Text)
@@ -153,7 +153,7 @@ func (in *Intake) readAll(limits Limits) *Refusal {
 			if rest := in.From.ContentLength + 1 - int64(have); rest > 0 { // one more byte, to see the end
 				more = int(min(int64(more), rest))
 			}
-			if !in.take(int64(more), limits) {
+			if !in.take(int64(more)) {
 				return in.busy()
 			}
 			in.Text = append(make([]byte, 0, have+more), in.Text...)
@@ -161,8 +161,8 @@ func (in *Intake) readAll(limits Limits) *Refusal {
 		n, err := in.From.Body.Read(in.Text[have:cap(in.Text)])
 		in.Text = in.Text[:have+n]
 		switch {
-		case int64(have+n) > limits.Message:
-			return in.refuse(http.StatusRequestEntityTooLarge, recourse.TooLarge(limits.Message))
+		case int64(have+n) > in.Limits.Message:
+			return in.refuse(http.StatusRequestEntityTooLarge, recourse.TooLarge(in.Limits.Message))
 		case errors.Is(err, io.EOF):
 			in.Within(time.Time{})
 			return nil
