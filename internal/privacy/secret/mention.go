@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -157,8 +158,14 @@ func wordBefore(text string, at int) string {
 		for at > least && sorts[text[at-1]] != sign && (at == end || sorts[text[at]] != capital || !beginsWord(text, at)) {
 			at--
 		}
-		if end-at != 1 || text[at]|0x20 != 'd' {
-			return text[at:end]
+		word := text[at:end]
+		if strings.IndexFunc(word, isBeyond) >= 0 { // letters, or signs between words
+			words := slices.DeleteFunc(splitRunes(nil, []rune(word)), func(w string) bool { return w == "d" })
+			if n := len(words); n > 0 {
+				return words[n-1]
+			}
+		} else if word != "d" && word != "D" {
+			return word
 		}
 	}
 }

@@ -51,7 +51,7 @@ func TestMentions(t *testing.T) {
 		"password", "dbPassword", "DB-PASSWORD", "password2", "clientSecret", "x-auth-token", "api_key", "apiKey", "APIKey", "api key",
 		"OPENAI_API_KEY", "ssh.key", "aws_secret_access_key", "sessionId", "JSESSIONID", "authtoken", "connection string", "cardNumber", "PIN", "cvv",
 		"socialSecurityNumber", "code", "passwörter", "密码", "请输入密码", "Пароль", "dbПАРОЛЬ", "CONTRASEÑA", "clé api", "cléAPI", "code d'accès",
-		"parola d'ordine", "LÖSENORD", "SESSİONİD", "\u212aey", "p1a1s1sword", "connection - string",
+		"parola d'ordine", "LÖSENORD", "SESSİONİD", "\u212aey", "p1a1s1sword", "connection - string", "recovery\u00a0codes", "x\u00a0session id", "api —\u00a0key",
 	} {
 		for _, text := range []string{name, "the " + name + ": x", `{"` + name + `":1}`, name + "=x"} {
 			if !secret.Mentions(text) {
