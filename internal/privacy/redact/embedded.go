@@ -33,7 +33,7 @@ func (m *Masker) embedded(s string, layer int, b *budget) string {
 			continue
 		}
 		at = start + size
-		if !secret.Mentions(s[start:at]) || !m.hasStructure(s[start:at]) {
+		if !secret.Mentions(s[start:at]) {
 			continue
 		}
 		if raw, err := inside.rewrite([]byte(s[start:at]), layer+1, b); err == nil {
@@ -49,32 +49,6 @@ func (m *Masker) embedded(s string, layer int, b *budget) string {
 }
 
 var opensObject = setOf("{[")
-
-// hasStructure reports whether the structure of a JSON object or array may say more than its spelling: it has the name of a secret, an
-// option, or an array.
-func (m *Masker) hasStructure(s string) bool {
-	if m.personal || strings.IndexByte(s[1:], '[') >= 0 || s[0] == '[' || strings.Contains(s, `\u`) {
-		return true
-	}
-	for at := 0; ; {
-		i := strings.IndexByte(s[at:], '"')
-		if i < 0 {
-			return false
-		}
-		start := at + i + 1
-		at = start
-		for s[at] != '"' { // it is valid
-			if s[at] == '\\' {
-				at++
-			}
-			at++
-		}
-		if text := s[start:at]; text != "" && (text[0] == '-' || secret.Of(text) == secret.Secret) {
-			return true
-		}
-		at++
-	}
-}
 
 // opensJSON reports whether what follows a bracket may be the inside of an object or array.
 func opensJSON(rest string) bool {

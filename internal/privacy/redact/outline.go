@@ -30,7 +30,8 @@ func (o *outline) line(start, end int) (holds holds, reach int) {
 		if o.inKey || isOfKey(line) {
 			holds |= aKey
 		}
-		o.inKey = o.inKey && !strings.Contains(line, "-----END ")
+		_, end, ends := strings.Cut(line, "-----END ")
+		o.inKey = o.inKey && (!ends || !strings.Contains(end, "-----"))
 	}
 	if o.frames && o.isOfTrace(start, end) {
 		holds |= aFrame
