@@ -57,7 +57,12 @@ func traces(s string) []span {
 			}
 			first, last = withGlue(lines, roles, first, last, done)
 		}
-		found = append(found, span{lines[first].start, lines[last].end})
+		part := span{lines[first].start, lines[last].end}
+		if n := len(found) - 1; n >= 0 && found[n].end+1 >= part.start { // frames after their source
+			found[n].end = part.end
+		} else {
+			found = append(found, part)
+		}
 		i = last
 	}
 	if len(found) > 0 {
@@ -350,8 +355,10 @@ func classify(lines []textLine, inGroup bool) []role {
 			roles[i-1], roles[i] = proof, proof
 		case roles[i] >= frame && l.deep() && isNumbered(before.text): // a function with its number, and its place in the next line
 			roles[i-1] = proof
-		case isMarker(l.text) && i > 1 && isHead(lines[i-2].text):
-			roles[i-2], roles[i-1], roles[i] = excerpt, excerpt, excerpt
+		case isMarker(l.text) && excerptAt(lines, i) < i:
+			for j := excerptAt(lines, i); j <= i; j++ {
+				roles[j] = excerpt
+			}
 		case isMarker(l.text) && before.deep() && roles[i-1] == other:
 			roles[i-1] = glue
 		}

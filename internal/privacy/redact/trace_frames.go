@@ -429,6 +429,34 @@ func isHead(text string) bool {
 		(strings.ContainsAny(file, `/\`) || strings.HasPrefix(file, "node:") || file == "[eval]")
 }
 
+// excerptAt returns the first of the lines of source above a marker: below a file with a line, as in Node; below a blank line and an error,
+// as in Ruby; or with their numbers, above an error, as in Bun. If there are none, it is the marker.
+func excerptAt(lines []textLine, marker int) int {
+	if marker > 1 && isHead(lines[marker-2].text) {
+		return marker - 2
+	}
+	if marker > 2 && lines[marker-1].text != "" && lines[marker-2].text == "" && isRubyError(lines[marker-3].text) {
+		return marker - 1
+	}
+	if marker+1 < len(lines) && (isMessage(lines[marker+1].text) || strings.HasPrefix(lines[marker+1].text, "error: ")) {
+		for marker > 0 && isSourceLine(lines[marker-1].text) {
+			marker--
+		}
+	}
+	return marker
+}
+
+// isRubyError reports whether a line is the message of an error of which Ruby shows the source.
+func isRubyError(text string) bool {
+	return containsAny(text, "(NameError)", "(NoMethodError)", "(TypeError)", "(ArgumentError)", "undefined method ")
+}
+
+// isSourceLine reports whether a line is one of source, with its number and a bar before it.
+func isSourceLine(text string) bool {
+	end := skip(text, 0, len(text), isDigit)
+	return end > 0 && strings.HasPrefix(text[end:], " |")
+}
+
 func isMore(text string) bool {
 	rest, ok := strings.CutPrefix(text, "... ")
 	end := skip(rest, 0, len(rest), isDigit)
