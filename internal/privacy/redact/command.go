@@ -41,10 +41,11 @@ func programNames() []string {
 
 // commanded finds credentials in commands.
 func commanded(s string) []span {
+	found := slashed(s)
 	if !strings.Contains(s, "-") {
-		return nil
+		return found
 	}
-	found := options(s)
+	found = append(found, options(s)...)
 	programWords.each(s, func(at int, word string) int {
 		values, end := optionsOf(s, at+len(word), word)
 		found = append(found, values...)
@@ -142,6 +143,32 @@ func options(s string) []span {
 	}
 }
 
+// slashed finds the passwords in options of Windows: /p:x.
+func slashed(s string) []span {
+	var found []span
+	for at := 0; ; at++ {
+		i := strings.Index(s[at:], "/p:")
+		if i < 0 {
+			return found
+		}
+		at += i
+		if value, ok := slashedAt(s, at+len("/p")); ok {
+			found = append(found, value)
+		}
+	}
+}
+
+// slashedAt returns the password after the colon of such an option. /p:Name=x is a property of MSBuild.
+func slashedAt(s string, colon int) (value span, ok bool) {
+	start := colon - len("/p")
+	if start < 0 || s[start:colon] != "/p" || start > 0 && !isSpace(s[start-1]) && !isQuote(s[start-1]) {
+		return span{}, false
+	}
+	value = span{colon + 1, colon + 1 + indexOr(s[colon+1:], " \t\r\n\"'`,;")}
+	text := s[value.start:value.end]
+	return value, isTold(text) && !strings.Contains(text, "=") && !isMark(text) && !isPlaceholder(text)
+}
+
 // optionAt returns the value of an option that begins at start: --password x.
 func optionAt(s string, start int) (value span, ok bool) {
 	const longest, blanks = 41, 3
@@ -172,7 +199,7 @@ func optionAt(s string, start int) (value span, ok bool) {
 // optionNouns are what may follow an option's name in a sentence.
 var optionNouns = []string{
 	"flag", "flags", "option", "options", "argument", "arguments", "parameter", "parameters", "switch", "setting",
-	"or", "and", "is", "was", "must", "in", "when", "if", "requires", "cannot", "has", "environment", "variable",
+	"or", "|", "and", "is", "was", "must", "in", "when", "if", "requires", "cannot", "has", "environment", "variable",
 }
 
 // userOptions take a user and a password, as curl does.

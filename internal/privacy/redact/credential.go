@@ -114,7 +114,15 @@ var tellings = []telling{
 			`[ -](?:code|password|pin)(?: is| was)?:?\s{1,2}(\d{4,8})\b`),
 		func(string) bool { return true },
 	},
-	{newWords("user "), lazily(`(?i)^user [\w.\-]{1,64}:([^\s:/"'` + "`" + `(){}\[\]]{4,})`), isTold},
+	{
+		newWords("user ", "login ", "logging in "),
+		lazily(`(?i)^(?:user|login|logging in)(?: failed)?(?: as| for)? [A-Za-z_][\w.@\-]{0,63}:` +
+			`([^\s:/"'` + "`" + `(){}\[\]]{4,})`), isTold,
+	},
+	{
+		newWords("snmp"),
+		lazily(`(?i)^snmp(?:-server)? community(?: string)?\s{1,3}["'` + "`" + `(]?([^\s"'` + "`" + `(){}\[\]]{4,})`), isTold,
+	},
 	{
 		newWords("card", "karte", "kreditkarte", "carte", "tarjeta"),
 		lazily(`(?i)^(?:card|karte|kreditkarte|carte|tarjeta)(?: \w+){0,2}?:?\s{1,2}(\d[\d \-]{11,22}\d)\b`), isCard,
@@ -123,9 +131,13 @@ var tellings = []telling{
 
 var passWords = newWords("pass", "kennwort", "mot de passe", "contraseña", "clave", "senha", "pwd", "secret", "community string")
 
-var toldWords = newWords("pass", "kennwort", "mot de passe", "contraseña", "clave", "senha", "pwd", "secret", "community string",
-	"pin", "one-time", "one time", "verification", "security", "login", "confirmation", "user ", "card", "karte",
-	"kreditkarte", "carte", "tarjeta")
+var toldWords = func() *wordSet {
+	var all []string
+	for _, t := range tellings {
+		all = append(all, t.words.list...)
+	}
+	return newWords(all...)
+}()
 
 // quoted finds secrets in quotes after a word for them. "Unexpected token '<'" has none.
 var quoted = lazily(`(?i)^(?:password|passwd|passphrase|secret|api[ _-]?key)\s{1,3}(?:(?:is|was)\s)?["'` + "`" + `]`)
@@ -260,6 +272,9 @@ func isTold(s string) bool {
 	}
 	return letters > 0 && others > 0 && !strings.Contains(s, "://")
 }
+
+// isNoName is isTold for a value that may be the name of something, as in token[user_name].
+func isNoName(s string) bool { return isTold(strings.ReplaceAll(s, "_", "")) }
 
 // random reports whether s looks like a credential, not like a word.
 func random(s string) bool {

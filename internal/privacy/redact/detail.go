@@ -119,16 +119,16 @@ func (l *detail) word(at int, sorts uint8) {
 	if sorts&ofResolved != 0 && l.places {
 		l.resolution(at)
 	}
-	if sorts&ofOther != 0 {
+	if sorts&ofOther != 0 && insertWords.at(s, at) != "" {
+		l.found(anInsert, min(len(s), at+longestInsert))
+	}
+	if sorts&ofOther != 0 && otherWords.at(s, at) != "" {
 		l.writing(at)
 	}
 }
 
-// writing looks for a secret that is written in a way that names none, or for a statement of SQL.
+// writing looks for a secret that is written in a way that names none.
 func (l *detail) writing(at int) {
-	if insertWords.at(l.s, at) != "" {
-		l.found(anInsert, min(len(l.s), at+longestInsert))
-	}
 	for _, list := range [...][]writing{writings, otherWritings} {
 		for i := range list {
 			if l.holds&aWriting == 0 && list[i].around(l.s, at) {
@@ -167,6 +167,9 @@ func (l *detail) formed(at int) {
 		return
 	}
 	if end, ok := formAt(l.s, at); ok {
+		if end-at >= maxKey { // it may go on
+			end = len(l.s)
+		}
 		l.found(aToken, end)
 		l.form = end
 	}

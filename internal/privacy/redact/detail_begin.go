@@ -45,7 +45,7 @@ var begins = sync.OnceValue(func() *begun {
 	b := &begun{least: maxForm}
 	for sort, set := range map[uint8]*wordSet{
 		ofAnnouncement: announcing, ofCommand: programWords, ofPairs: pairWords, ofLibpq: libpqWords, ofResolved: resolvedWords,
-		ofOther: newWords(slices.Concat(otherWords, insertWords.list)...),
+		ofOther: newWords(slices.Concat(otherWords.list, insertWords.list)...),
 	} {
 		for _, word := range set.list {
 			b.add(word, sort)

@@ -118,6 +118,9 @@ func (l *detail) atColon(i int, before, next byte) {
 			l.found(aConnection, url.end)
 		}
 	}
+	if value, ok := slashedAt(s, i); ok {
+		l.found(aCommand, value.end)
+	}
 	switch {
 	case next == '/' && strings.HasPrefix(s[i:], "://"):
 		l.address(i)

@@ -73,11 +73,11 @@ func TestWordsOfWritings(t *testing.T) {
 	for _, of := range otherWritings {
 		for _, text := range of.holds {
 			letters := strings.ToLower(strings.Trim(text, `"'- `))
-			isWord := slices.ContainsFunc(otherWords, func(word string) bool {
+			isWord := slices.ContainsFunc(otherWords.list, func(word string) bool {
 				return strings.Contains(word+" by ", letters) || strings.HasPrefix(letters, word)
 			})
 			if isOption := strings.HasPrefix(text, `"-`) || strings.HasPrefix(text, `'-`); !isWord && !isOption {
-				t.Errorf("%q begins with none of the words %q", text, otherWords)
+				t.Errorf("%q begins with none of the words %q", text, otherWords.list)
 			}
 		}
 	}

@@ -45,12 +45,34 @@ var nearWritings = []writing{
 		anywhere,
 		lazily(`\bvalue=\\?["']([^"'\\<>\n]{1,1000})\\?["'][^<>]{0,300}?\btype=\\?["']password`), nil,
 	},
+	{ // lists of members, as programs print them
+		[]string{"["},
+		func(before, _ string) bool {
+			return before != "" && isWord(before[len(before)-1]) && nameOf(lastWord(before))
+		},
+		lazily(`\b([A-Za-z_][\w\-]{1,60})\[([^\s\[\]"'=]{6,200})\](?:[\s,;:!?)"']|\.\s|\.?$)`),
+		func(name, value string) bool {
+			return namesSecret(name, value) && isNoName(value) && !containsAny(value, "a-z", "A-Z", "0-9") // a pattern
+		},
+	},
+	{
+		[]string{`" is `, "' is ", "` is "},
+		func(_, behind string) bool {
+			return strings.HasPrefix(behind, "not ") || strings.HasPrefix(behind, "an ") || strings.HasPrefix(behind, "a ")
+		},
+		lazily("(?i)[\"'`]([^\"'`\n]{4,200})[\"'`] is " + noValid + `\b`),
+		func(_, value string) bool { return toldAlone("", value) && isNoName(value) },
+	},
 	{ // Windows
 		[]string{"setx "},
 		anywhere,
 		lazily(`\bsetx\s{1,4}(?:/m\s{1,4})?"?([A-Za-z_]\w{2,60})"?\s{1,4}"?([^\s"]{1,1000})`), namesSecret,
 	},
 }
+
+// noValid are the names of what a value in quotes is not.
+const noValid = `(?:not (?:a |an |the )?(?:valid|correct|right)|an? (?:invalid|incorrect|wrong)) ` +
+	`(?:password|passphrase|passcode|api[ _-]?key|(?:access|auth)[ _-]?token|token|secret)`
 
 // otherWritings are those that name no secret.
 var otherWritings = []writing{
@@ -68,6 +90,16 @@ var otherWritings = []writing{
 		[]string{" LOGIN ", "AUTH "},
 		anywhere,
 		lazily(`\b(?:LOGIN\s"?[^\s"]{1,64}"?\s"?|AUTH\s(?:PLAIN|LOGIN|XOAUTH2|OAUTHBEARER)\s)([^\s"]{4,1000})`), toldAlone,
+	},
+	{ // links that let in who has them
+		[]string{"reset", "verif", "invit", "magic", "activat", "confirm", "recover"},
+		func(_, behind string) bool {
+			const longest = 300
+			behind = behind[:min(len(behind), longest)]
+			return strings.Contains(behind[:indexOr(behind, " \t\r\n\"'<>")], "?")
+		},
+		lazily(`/[\w\-./%]{0,200}(?:reset|verif|invit|magic|activat|confirm|recover)[\w\-./%]{0,200}\?(?:[^\s"'<>?]{0,500}?&)??` +
+			`(?:[chkstvx]|[a-z]t|tk)=([^\s"'<>&#,;)]{6,1000})`), func(_, value string) bool { return random(value) && !isMark(value) },
 	},
 	{ // SQL
 		[]string{"dentified by", "DENTIFIED BY"},

@@ -134,6 +134,13 @@ var hard = map[string]string{
 	"many secrets":   "token: ghp_16C7e42F292c6912E7710c838347Ae178B4a at 10.0.3.17:5432 in /etc/app/x.yaml\n",
 	"one long word":  "a",
 	"one long quote": `"a `,
+	"links":          "/reset?a&t=",
+	"paths":          "/reset/",
+	"cells":          "token | x1\n",
+	"indices":        "token[x1-2345",
+	"sources":        "1 | x\n",
+	"source marked":  "1 | x\n^\nerror: x\n",
+	"Windows":        " /p:x1",
 }
 
 const hardSize = 300_000

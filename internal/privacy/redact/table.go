@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/privacy/secret"
@@ -11,21 +12,31 @@ import (
 func tabled(t *text) []span {
 	const few = 2
 	var found []span
-	for _, p := range t.paragraphs(aHead, 1) {
-		around := t.s[before(t.s, p.start, near):after(t.s, p.end, near)]
-		found = append(found, within(t.s, []span{p}, func(s string) []span {
-			for _, sign := range cellSigns {
-				if strings.Count(around, sign) < few {
-					continue
-				}
-				if found := table(s, sign); len(found) > 0 {
-					return found
-				}
+	parts := t.paragraphs(aHead, 1)
+	for i := 0; i < len(cellSigns) && len(parts) > 0; i++ {
+		sign := cellSigns[i]
+		n := strings.Count(t.s, sign)
+		if n == 0 || n < few && !isBar(sign) {
+			continue
+		}
+		parts = slices.DeleteFunc(parts, func(p span) bool {
+			cells := within(t.s, []span{p}, func(s string) []span { return table(s, sign) })
+			if n < few {
+				cells = slices.DeleteFunc(cells, func(p span) bool { return !isLoneCell(t.s, p, sign) })
 			}
-			return aligned(s)
-		})...)
+			found = append(found, cells...)
+			return len(cells) > 0
+		})
 	}
-	return found
+	return append(found, within(t.s, parts, aligned)...)
+}
+
+// isLoneCell reports whether a cell that is no part of a table has a secret, as in password | x1: the name before it and the value are one
+// word each, and the value looks like a secret.
+func isLoneCell(s string, p span, sign string) bool {
+	name := strings.TrimSpace(strings.TrimSuffix(strings.TrimRight(s[strings.LastIndexByte(s[:p.start], '\n')+1:p.start], " \t"), sign))
+	value := s[p.start:p.end]
+	return !strings.ContainsAny(name, " \t") && !endsInMark(name) && !strings.ContainsAny(value, " \t") && isNoName(value)
 }
 
 // cellSigns are those between the cells of a table.

@@ -44,7 +44,9 @@ var writings = []writing{
 }
 
 // otherWords begin what a line holds in those writings that do not name a secret, unless it is an option in quotes.
-var otherWords = []string{"identified", "kty", "login", "auth", "pragma", "sqlplus"}
+var otherWords = newWords(
+	"identified", "kty", "login", "auth", "pragma", "sqlplus", "reset", "verif", "invit", "magic", "activat", "confirm", "recover",
+)
 
 func namesSecret(name, value string) bool {
 	return secret.Name(name) && !isMark(value) && !saysNothing(value) && !isPlaceholder(value)

@@ -44,6 +44,14 @@ func TestWritings(t *testing.T) {
 		`HTTPBasicAuth("bob", "` + x + `")`, "Command '['curl', '-u', 'bob:" + x + "']' failed", `["mysql", "-uroot", "-p` + x + `"]`,
 		`ran ["mysql", "-uroot", "-p` + x + `"]`, "setx API_TOKEN " + x, "a1 LOGIN bob " + x, "AUTH PLAIN AGJvYgA" + x, "credentials: bob / " + x,
 		"Invalid API key provided: " + x,
+		// Sentences, cells and arguments with a secret beside its name.
+		"password | " + x, "it failed with:\n  api_key | " + x + "\n", "password[" + x + "] refused", "login failed: user[bob], passwd[" + x + "]",
+		"rdesktop -u bob /p:" + x + " host", "net use Z: /user:bob /p:" + x, `xfreerdp "/p:` + x + `" /v:host`, "snmp community " + x + " is wrong",
+		"SNMP community string '" + x + "'", "snmp-server community " + x + " RO", `"` + x + `" is not a valid password`,
+		"'" + x + "' is an invalid API key", "`" + x + "` is not the correct access token", "https://farm.example.com/password-reset?t=" + x,
+		"https://farm.example.com/verify/email?lang=en&k=" + x + "&x=1",
+		"/invite?e=north-2026&t=" + x + "&l=east-2026", "GET /invite/17?c=" + x + " 404", "the link /auth/magic?t=" + x + " has expired",
+		"login bob:" + x + " failed", "Login failed for bob:" + x, "logging in as bob@example.com:" + x,
 	} {
 		if masked := redact.New(redact.Secrets).String(text); strings.Contains(masked, x) {
 			t.Errorf("%q became %q", text, masked)
@@ -57,6 +65,11 @@ func TestWritings(t *testing.T) {
 		"the parameter 'token' has the value 'next'", "INSERT INTO users (name, email) VALUES ('bob', 'b1')", `{token, "a second one"}`, "decode(token, \"utf8\")",
 		"key: region, value: eu-west-1", "login: bob / admin", "No token provided: sign in first", "USER LOGIN FAILED", "AUTH is missing", "pragma once",
 		"identified by the number 17", "Expired API Key provided: rk_test_****abcd", "│ name │ north1 │",
+		"password | string | null", "cat password | sha256sum", "token | base64 -d", "--token | --password", "password[confirm]", "tokens[index1].value = 2",
+		"params[password] is missing", "token[user_name] is empty", "token | user_name", "[credential] | 12ms", "secret[a-z0-9]", "msbuild /p:Configuration=Release2", "net use Z: /p:yes", "see /p:", "snmp community is unknown",
+		"snmp community name must have 8 characters", `"password" is not a valid password`, `"new_password" is not a valid password`,
+		`"}" is not a valid token`, `"user_id" is not a valid token`, `"north17" is not a valid key`, "the reset of /fields?t=1234567 is done",
+		"https://farm.example.com/fields?t=" + x, "/reset?v=2&page=12", "verify that /orders?t=12 works", "login page:v2", "login 12:30pm", "login db1:5432",
 		`{"d":"M150 0 L75 200 L225 200 Z and more of a path"}`, `{"kty":"EC","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU"}`, "a -> b1234", "tokens -> 1234",
 	} {
 		if masked := redact.New(redact.Secrets).String(text); masked != text && !strings.Contains(text, "identified by 'name'") {
