@@ -294,6 +294,27 @@ func TestEraIsFoundOnce(t *testing.T) {
 	})
 }
 
+// A notification is dropped once the server's era is known; before, the server could be of the client's.
+func TestNotificationOfAModernClient(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
+		b := newBridge(t, o, bridge.Options{})
+		const method = "notifications/roots/list_changed"
+		header, _ := modernRequest(method, "", "", "")
+		for known, want := range []int{http.StatusBadRequest, http.StatusAccepted} {
+			answer, err := b.Send(t.Context(), http.MethodPost, header.Clone(), []byte(`{"jsonrpc":"2.0","method":"`+method+`"}`))
+			if err != nil || answer.Status != want || o.count(method) != 1 {
+				t.Errorf("known %d: got %+v, %v; %d reached the server", known, answer, err, o.count(method))
+			}
+			call, body := modernRequest("tools/call", "t", "", "")
+			if _, _, err := send(t, b, call, body); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
 // After a server has come back with the other era, the second request reaches it at the latest. A request that may
 // write is sent again only if the server has refused it with an error code.
 func TestServerChangesItsEra(t *testing.T) {
