@@ -48,11 +48,14 @@ from ._kinds import META_KEY, Kind
 from ._options import Options, Step, Verification
 from ._server import Server
 from ._tables import ContractError, builtin
+from ._write import Answer, Call
 
 __all__ = [
     "META_KEY",
     "Advice",
+    "Answer",
     "BadResponse",
+    "Call",
     "Cancelled",
     "ClientError",
     "Conflict",

@@ -17,6 +17,7 @@ from ._read import read_error, read_http, read_result
 from ._record import Fields
 from ._server import Server
 from ._tables import Tables
+from ._write import Answer, Call, ask, write
 
 
 class Contract(Tables):
@@ -47,6 +48,14 @@ class Contract(Tables):
     def advised(self, failure: Failure) -> list[Advice]:
         """Returns the calls that the hints of a failure name, of tools that the contract knows."""
         return advised(self, failure.hints)
+
+    def write(self, failure: Failure | Fields, call: Call | None = None) -> Answer:
+        """Writes a failure for a call. Every failure has a form."""
+        return write(self, failure.stated if isinstance(failure, Failure) else failure, call or Call())
+
+    def ask(self, question: Question | Fields, call: Call | None = None) -> Answer:
+        """Writes a question; a contract without a form for questions writes that a parameter is missing."""
+        return ask(self, question.record if isinstance(question, Question) else question, call or Call())
 
     def keep_failures(self, transport: Any) -> Any:
         """Wraps the transport of the HTTP client that an SDK gets, httpx.AsyncHTTPTransport() say, so that it keeps

@@ -12,32 +12,32 @@ from ._kinds import ADVICE, KINDS
 
 Fields = dict[str, Any]
 
-# The types of its members. Unlisted ones may be anything.
+# The types of its members, in their order. Unlisted ones may be anything.
 LIKE = {
+    "v": 0,
     "kind": "",
     "code": "",
     "contract": "",
     "message": "",
+    "hints": [""],
     "retry": "",
+    "afterMs": 0,
     "effect": "",
     "effectBasis": "",
-    "provider": "",
-    "origin": "",
-    "requestId": "",
-    "v": 0,
-    "hints": [""],
-    "afterMs": 0,
     "verify": {"tool": "", "args": {}, "from": {}, "lookAt": ""},
     "violations": [{"pointer": "", "param": "", "rule": "", "want": "", "message": ""}],
     "resource": {"type": "", "id": ""},
+    "provider": "",
     "missingScopes": [""],
     "quotas": [{"policy": "", "limit": 0, "windowMs": 0, "remaining": 0, "resetAt": "", "partition": ""}],
     "succeeded": [{"id": ""}],
     "failed": [{"id": "", "error": {}}],
     "missing": [{"what": "", "impact": "", "message": ""}],
+    "origin": "",
+    "upstream": {"status": 0, "code": "", "requestId": ""},
+    "requestId": "",
     "details": {},
     "truncated": False,
-    "upstream": {"status": 0, "code": "", "requestId": ""},
 }
 # The members that its objects have even if empty.
 _NEEDED: dict[str, Fields] = {
@@ -154,7 +154,9 @@ def encode(e: Fields) -> Fields:
     to = {name: v for name, v in to.items() if v is not None and not (name in LIKE and is_empty(v))}
     for name in _NEEDED.keys() & to.keys():
         needed, value = _NEEDED[name], to[name]
-        to[name] = [{**needed, **item} for item in value] if isinstance(value, list) else {**needed, **value}
+        to[name] = (
+            [{**item, **needed, **item} for item in value] if isinstance(value, list) else {**value, **needed, **value}
+        )
     for item in to.get("failed", ()):
         item["error"] = encode(fields_of(item.get("error")))
     return to

@@ -11,6 +11,8 @@ import os
 import re
 import runpy
 import sys
+import traceback
+from datetime import datetime
 
 import recourse_client
 from recourse_client import Failure, Options, Server, recover
@@ -61,8 +63,31 @@ files = re.findall(r"^-- (.+)/([^/\n]+) --\n([\s\S]*?)\n(?=-- |\Z)", archive, re
 cases = {}
 for name, file, data in files:
     cases.setdefault(name, {})[file] = data
+def written(given):
+    record, question = given.get("record"), given.get("question")
+    said = {re.sub("[A-Z]", lambda m: "_" + m[0].lower(), name): value for name, value in given["call"].items()}
+    call = recourse_client.Call(**{"method": "", **said}, now=datetime.fromisoformat("2026-07-28T12:00:00+00:00"))
+    answer = contract.ask(question, call) if question else contract.write(record, call)
+    if answer.surface == "http":
+        return [answer.status, {name.lower(): value for name, value in answer.headers.items()}, answer.body]
+    return json.dumps(answer.result or answer.error, separators=(",", ":"), ensure_ascii=False)
+
+
+def sent(file, text):
+    if file != "http.txt":
+        return text
+    head, _, body = text.partition("\n\n")
+    status, *lines = head.split("\n")
+    return [int(status), {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}, body]
+
+
 for name, case in cases.items():
     file = next(file for file in READ if file in case)
+    if "input.json" in case:
+        try:
+            compare(name, "written", sent(file, case[file]), written(json.loads(case["input.json"])))
+        except Exception as error:
+            compare(name, "written", sent(file, case[file]), "".join(traceback.format_exception(error)))
     want = json.loads(case["read.json"])
     try:
         compare(name, "read", spelled(want), spelled(shown(READ[file](case[file]))))

@@ -1,0 +1,42 @@
+// Contracts as JSON.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { builtin, Contract, ContractError } from "@recoursehq/client";
+
+test("the built-in contracts load", () => {
+  const names = ["commerce", "fieldmcp", "patterns", "recourse", "studies", "terra"];
+  assert.deepEqual(Object.keys(builtin).sort(), names);
+  assert.deepEqual(names.map((name) => new Contract(name).name), names);
+});
+
+const changes = [
+  [(t) => (t.form = 2), "it has form 2, and this version of @recoursehq/client reads form 1: install a newer one"],
+  [(t) => delete t.form, "this is not a contract as recourse contract gen --lang json writes it: form is missing"],
+  [(t) => delete t.codes, "codes is missing"],
+  [(t) => delete t.codes[3].kind, "codes.3.kind is missing"],
+  [(t) => (t.codes[3].kind = "melted"), "codes.3.kind: melted is not a kind that this version of @recoursehq/client knows"],
+  [(t) => (t.codes[3].message = "no list"), "codes.3.message is not a list"],
+  [(t) => t.codes[0].for.push({ weather: ["rain"] }), "codes.0.for: this version of @recoursehq/client does not know the condition weather"],
+  [(t) => (t.default = "NO_SUCH_CODE"), "default: there is no code NO_SUCH_CODE"],
+  [(t) => (t.retry.retries = "3"), "retry.retries is not a number"],
+  [(t) => (t.layouts = []), "layouts is empty"],
+];
+for (const [change, why] of changes) {
+  test(`a broken or newer contract: ${why}`, () => {
+    const table = structuredClone(builtin.fieldmcp);
+    change(table);
+    assert.throws(() => new Contract(table), new ContractError(`contract fieldmcp: ${why}`));
+  });
+}
+
+test("what is no contract says so", () => {
+  assert.throws(() => new Contract("fieldmpc"), /there is no built-in contract fieldmpc: there are recourse, fieldmcp, /);
+  for (const source of [[], 7, null, {}]) assert.throws(() => new Contract(source), ContractError);
+});
+
+test("a server writes, and a client reads", () => {
+  const contract = new Contract("fieldmcp");
+  const answer = contract.write(contract.failures.FIELD_NOT_FOUND("There is no field 12."), { tool: "get_field" });
+  assert.equal(answer.surface, "result");
+  assert.equal(contract.parseResult(answer.result).failure.code, "FIELD_NOT_FOUND");
+});
