@@ -15,6 +15,7 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream/api"
+	"github.com/recoursehq/recourse/internal/upstream/openapi"
 	"github.com/recoursehq/recourse/retry"
 )
 
@@ -192,7 +193,12 @@ func (k *keyed) carry(claim *claims.Claim, next next) (f *failure) {
 }
 
 // recognised reports whether the other side recognises a repetition by its key.
-func (k *keyed) recognised() bool { return k.on.to.entry.IdempotentBy != "" }
+func (k *keyed) recognised() bool {
+	to := k.on.to.entry
+	return to.IdempotentBy != "" || to.API != nil && slices.ContainsFunc(to.API.Tools, func(t *openapi.Offer) bool {
+		return t.Keyed && t.Name == k.req.msg.Name
+	})
+}
 
 // outKey returns the key by which the other side may recognise the call: the same for each repetition.
 func (k *keyed) outKey() string {

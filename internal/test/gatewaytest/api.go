@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/policy/once"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -102,6 +103,17 @@ func (p *API) Requests() (lines []string) {
 // StartAPI starts a gateway in front of an API, as the server farm. keys are lines of the API's entry.
 func StartAPI(tb testing.TB, p *API, description string, keys ...string) *Front {
 	tb.Helper()
+	return startAPI(tb, p, description, gateway.Reach{Pause: 1}, "", keys)
+}
+
+// StartAPIOnce is [StartAPI] for a gateway that remembers calls in s.
+func StartAPIOnce(tb testing.TB, p *API, description string, s once.Store, keys ...string) *Front {
+	tb.Helper()
+	return startAPI(tb, p, description, gateway.Reach{Pause: 1, Once: s}, "store: sqlite:unused.db\n", keys)
+}
+
+func startAPI(tb testing.TB, p *API, description string, reach gateway.Reach, top string, keys []string) *Front {
+	tb.Helper()
 	file := filepath.Join(tb.TempDir(), "api.yaml")
 	if err := os.WriteFile(file, []byte(description), 0o600); err != nil {
 		tb.Fatal(err)
@@ -109,7 +121,7 @@ func StartAPI(tb testing.TB, p *API, description string, keys ...string) *Front 
 	if !strings.Contains(strings.Join(keys, "\n"), "operations:") {
 		keys = append(keys, "operations: [{}]")
 	}
-	yaml := fmt.Sprintf("servers:\n  farm:\n    openapi: %q\n    base_url: %q\n    %s\n", file, p.URL+"/v1", strings.Join(keys, "\n    "))
-	g, log := NewReaching(tb, gateway.Reach{Pause: 1}, yaml)
+	yaml := top + fmt.Sprintf("servers:\n  farm:\n    openapi: %q\n    base_url: %q\n    %s\n", file, p.URL+"/v1", strings.Join(keys, "\n    "))
+	g, log := NewReaching(tb, reach, yaml)
 	return &Front{Open(tb, g, true) + Path, g, log}
 }
