@@ -15,6 +15,7 @@ import (
 	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/access"
+	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/gateway/backend"
 	"github.com/recoursehq/recourse/internal/gateway/failures"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
@@ -34,7 +35,7 @@ type endpoint struct {
 
 	contract  *contract.Contract
 	mode      mode
-	passes    func(header string) bool // the mode's
+	passes    func(header string) bool // reports whether a header of the server's answer is passed on
 	work      next                     // the stages that carry a call out
 	checks    bool                     // headers that mirror arguments are compared with them, and states are bound to their callers
 	redact    redact.Mode
@@ -72,21 +73,21 @@ func newEndpoint(g *Gateway, t *table, entry *config.Server, old *endpoint) (*en
 	}
 	on.to, on.limits = to, limits.New(entry)
 	if entry.Mode == config.ModeObserve {
-		on.take(observing{}, observed, observedSteps)
+		on.take(observing{}, answer.PassesUnchanged, observed, observedSteps)
 		if entry.API == nil { // which speaks one era only
 			to.up = to.backend.Direct
 		}
 		return on, nil
 	}
-	on.take(enforcing{}, work, steps)
+	on.take(enforcing{}, answer.PassesBack, work, steps)
 	on.checks = true
 	on.ask()
 	return on, nil
 }
 
 // take has calls take the stages of a mode.
-func (on *endpoint) take(mode mode, work []stage, steps []step) {
-	on.mode, on.passes, on.work = mode, mode.passes, pipeline(work, steps)
+func (on *endpoint) take(mode mode, passes func(header string) bool, work []stage, steps []step) {
+	on.mode, on.passes, on.work = mode, passes, pipeline(work, steps)
 }
 
 // beside returns the secrets that stand beside the place for the user, as in `Bearer SECRET-{user_id}`.

@@ -17,6 +17,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/gateway/front"
 	"github.com/recoursehq/recourse/internal/gateway/hop"
 	"github.com/recoursehq/recourse/internal/gateway/intake"
@@ -58,7 +59,7 @@ func newManyEndpoint(g *Gateway, t *table, e *config.Endpoint, old *endpoint) (*
 		slices.Equal(old.many.options.Servers, on.many.options.Servers) {
 		return old, nil
 	}
-	on.take(relaying{}, work, steps)
+	on.take(relaying{}, answer.PassesBack, work, steps)
 	on.ask()
 	var before *target
 	if old != nil && old.many != nil {

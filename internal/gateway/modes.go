@@ -26,8 +26,6 @@ type mode interface {
 	object(c *call, e *recourse.Error) *failure
 	// final says why a call is not repeated; "" means that it may be.
 	final(c *call) string
-	// passes reports whether a header of the server's answer is passed on.
-	passes(name string) bool
 }
 
 // enforcing writes failures in the contract's form.
@@ -41,8 +39,6 @@ func (enforcing) final(c *call) string {
 	}
 	return ""
 }
-
-func (enforcing) passes(name string) bool { return answer.PassesBack(name) }
 
 func (enforcing) answer(c *call) end {
 	switch {
@@ -103,8 +99,6 @@ func (observing) object(c *call, e *recourse.Error) *failure {
 }
 
 func (observing) final(*call) string { return "failures are only observed" }
-
-func (observing) passes(name string) bool { return answer.PassesUnchanged(name) }
 
 func (observing) answer(c *call) end {
 	method, status, streams := c.req.method, c.in.Resp.Status, c.in.Resp.Stream
