@@ -61,12 +61,13 @@ func kindOf(rule string) recourse.Kind {
 //
 // Check returns nil for arguments that are not JSON, or that have more than 128 levels. Of more than 2^14 values the items at
 // the end of lists are only counted, and an object with as many members is not checked. It
-// stops after 2^18 steps or when ctx ends, and returns what it has found so far.
+// stops after 2^18 steps or when ctx ends, and returns what it has found so far. A required member with a default need not be
+// given: a server whose schema says so fills it in.
 func (s *Schema) Check(ctx context.Context, arguments []byte) []recourse.Violation {
 	return s.check(ctx, arguments, false)
 }
 
-// CheckNative is Check for a program that takes numbers as int64 and float64. It also reports integers beyond
+// CheckNative is Check for a program that takes numbers as int64 and float64, and fills in nothing. It also reports integers beyond
 // ±9.2e18 and other numbers beyond a float64, which the schema does not forbid: such a program fails on them
 // with its own error, or reads them as other numbers.
 func (s *Schema) CheckNative(ctx context.Context, arguments []byte) []recourse.Violation {

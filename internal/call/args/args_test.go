@@ -406,3 +406,24 @@ func TestLongList(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// A member with a default need not be given, though the schema requires it.
+func TestRequiredWithDefault(t *testing.T) {
+	t.Parallel()
+	s := compile(t, `{"type":"object","required":["scale","to"],"properties":{"scale":{"type":"string","enum":["css","device"],"default":"css"},"to":{"type":"string"},
+		"list":{"type":"array","items":{"type":"object","required":["n","m"],"properties":{"n":{"type":"number","default":0},"m":{"type":"number"}}}}}}`)
+	for arguments, want := range map[string][]string{
+		`{"to":"x"}`:                          {},
+		`{"to":"x","scale":"inch"}`:           {"/scale enum"},
+		`{}`:                                  {"/to required"},
+		`{"to":"x","list":[{"m":1},{"n":2}]}`: {"/list/1/m required"},
+	} {
+		got := []string{}
+		for _, v := range s.Check(t.Context(), []byte(arguments)) {
+			got = append(got, v.Pointer+" "+v.Rule)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", arguments, diff)
+		}
+	}
+}

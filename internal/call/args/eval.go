@@ -200,7 +200,7 @@ func (c *check) object(n *schemaNode, v *value, at *place, out *report, seen *se
 		assertion{"minProperties", n.minMembers == nil || len(v.members) >= *n.minMembers},
 		assertion{"maxProperties", n.maxMembers == nil || len(v.members) <= *n.maxMembers})
 	for _, name := range n.required {
-		if c.spend(1) && v.member(name) == nil {
+		if c.spend(1) && v.member(name) == nil && (c.native || !slices.Contains(n.defaulted, name)) {
 			ok = c.fail(out, leaf{at: at.member(name), rule: ruleRequired, node: n})
 		}
 	}

@@ -28,7 +28,7 @@ type schemaNode struct {
 	cond, then, els  *schemaNode
 	dependentSchemas []dependent
 
-	required            []string
+	required, defaulted []string
 	properties          map[string]*schemaNode
 	patternProperties   []patternProperty
 	additional          *schemaNode // nil: anything
@@ -109,6 +109,25 @@ func (b *builder) node(s *jsonschema.Schema) *schemaNode {
 		b.fail(errors.New("a dynamic reference among several resources is not supported"))
 	}
 	return n
+}
+
+// withDefaults notes which members a schema, and those of its members and items, requires although they have a default. Zod lists
+// them, since they always are there once it has filled them in, and accepts a call without them.
+func (b *builder) withDefaults(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	for _, name := range s.Required {
+		if member := s.Properties[name]; member != nil && member.Default != nil {
+			b.nodes[s].defaulted = append(b.nodes[s].defaulted, name)
+		}
+	}
+	for _, member := range s.Properties {
+		b.withDefaults(member)
+	}
+	items, _ := s.Items.(*jsonschema.Schema)
+	b.withDefaults(items)
+	b.withDefaults(s.Items2020)
 }
 
 func (b *builder) fail(err error) {

@@ -120,6 +120,7 @@ func compile(doc any, draft *jsonschema.Draft) (s *Schema, err error) {
 	}
 	b := builder{nodes: map[*jsonschema.Schema]*schemaNode{}}
 	root := b.node(compiled)
+	b.withDefaults(compiled)
 	if b.err != nil {
 		return nil, fmt.Errorf("compile inputSchema: %w", b.err)
 	}

@@ -195,7 +195,7 @@ func (c *Call) shows(value []byte) bool {
 func (c *Call) Describe(at contract.At) *contract.Call {
 	call := &contract.Call{
 		Method: c.Method, Tool: c.Name, Arguments: stdjson.RawMessage(c.Arguments), At: at,
-		Relay: contract.Relay{Shows: c.shows, Assumed: c.Assumed},
+		Relay: contract.Relay{Shows: c.shows, Assumed: c.Assumed || c.Nature == retry.Idempotent},
 	}
 	if t := c.Tool; t != nil {
 		call.OutputSchema, call.FormatArgument = t.OutputSchema, t.Takes(c.Contract.FormatArgument())
