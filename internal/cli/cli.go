@@ -53,6 +53,7 @@ type commands struct {
 	Schema   schemaCommand           `cmd:"" help:"Print the JSON Schema of a kind of file, for editors."`
 	Version  versionCommand          `cmd:"" help:"Print the version."`
 
+	Once        storage.OnceCommand        `cmd:"" help:"List the calls that are made once, and settle those that are unknown."`
 	Connections storage.ConnectionsCommand `cmd:"" help:"List the accounts that callers have connected, and remove them."`
 
 	Completion completionCommand `cmd:"" help:"Print a shell script that completes commands, flags and names."`

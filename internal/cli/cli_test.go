@@ -42,7 +42,7 @@ func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", UpdateScripts: *update,
-		Setup: setFreeAddress, Cmds: map[string]func(*testscript.TestScript, bool, []string){"answers": answers},
+		Setup: setFreeAddress, Cmds: map[string]func(*testscript.TestScript, bool, []string){"answers": answers, "oncerows": onceRows},
 	})
 }
 
@@ -61,6 +61,9 @@ func TestHelpShowsAnExampleThatRuns(t *testing.T) {
 		{"inject", "ls"},
 		{"tools"},
 		{"failures"},
+		{"once", "ls"},
+		{"once", "show"},
+		{"once", "settle"},
 		{"explain"},
 		{"schema"},
 		{"completion"},

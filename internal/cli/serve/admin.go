@@ -24,6 +24,7 @@ func tell(
 	parts := admin.Sources{Gateway: g.Figures, Protections: g.Protections, Limits: g.Limits}
 	stopTraces := serveTraces(cfg, g, log, &parts)
 	kept.count(&parts)
+	kept.doubt(&parts)
 	stopAdmin, err := serveAdmin(ctx, cfg, g, kept, parts, log)
 	if err != nil {
 		stopTraces()

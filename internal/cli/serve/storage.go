@@ -91,6 +91,25 @@ func (s *storage) count(parts *admin.Sources) {
 	}
 }
 
+// openFor is how long a call may be unknown before it is reported, and countTime limits the count.
+const (
+	openFor   = 15 * time.Minute
+	countTime = 2 * time.Second
+)
+
+// doubt adds the calls that nobody has settled to the metrics.
+func (s *storage) doubt(parts *admin.Sources) {
+	if s.store == nil {
+		return
+	}
+	calls := s.store.Once()
+	parts.Unknown = func() (int, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), countTime)
+		defer cancel()
+		return calls.CountUnknown(ctx, time.Now().Add(-openFor))
+	}
+}
+
 // configure changes what the journal keeps.
 func (s *storage) configure(cfg *config.Config) {
 	if s.journal != nil && cfg.Journal != nil {

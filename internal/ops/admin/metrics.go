@@ -24,6 +24,7 @@ const listen = "subscriptions/listen"
 type metrics struct {
 	duration, attempt, queued, size     *prometheus.HistogramVec
 	failures, attempts, limited, gaveUp *prometheus.CounterVec
+	once                                *prometheus.CounterVec
 
 	tools             *bounds
 	reasons, policies *bounded
@@ -56,6 +57,7 @@ func newMetrics(to prometheus.Registerer, version string) *metrics {
 		limited: counter("recourse_limit_refusals_total", "Requests refused because a limit was reached.", "server", "policy"),
 		gaveUp: counter("recourse_not_repeated_total",
 			"Failed requests that might have been sent again after a failure of the transport, and were not.", "server", "kind"),
+		once:    counter("recourse_once_total", "Calls that are made once, by what became of them.", "server", "gen_ai_tool_name", "outcome"),
 		tools:   &bounds{most: maxTools, byServer: map[string]*bounded{}},
 		reasons: newBounded(maxReasons), policies: newBounded(maxReasons),
 		usual: usual{known: map[usualKey]*usualSeries{}},
@@ -65,7 +67,7 @@ func newMetrics(to prometheus.Registerer, version string) *metrics {
 		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
 	})
 	info.Set(1)
-	to.MustRegister(m.duration, m.attempt, m.queued, m.size, m.failures, m.attempts, m.limited, m.gaveUp, info,
+	to.MustRegister(m.duration, m.attempt, m.queued, m.size, m.failures, m.attempts, m.limited, m.gaveUp, m.once, info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -94,6 +96,9 @@ func (m *metrics) Ended(o *observe.Outcome) {
 	if counts(o) {
 		m.duration.WithLabelValues(o.Server, o.Method, tool, kind).Observe(o.Took.Seconds())
 		m.size.WithLabelValues(o.Server).Observe(float64(o.Bytes))
+	}
+	if o.Once != "" {
+		m.once.WithLabelValues(o.Server, tool, o.Once).Inc()
 	}
 	if o.Queued > 0 {
 		m.queued.WithLabelValues(o.Server).Observe(o.Queued.Seconds())

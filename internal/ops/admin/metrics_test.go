@@ -40,10 +40,11 @@ func everything() *admin.Admin {
 		Limits:  func() gateway.LimitStats { return gateway.LimitStats{Waiting: 10, RedisFailures: 11} },
 		Spans:   func() admin.Spans { return admin.Spans{Sent: 5, Dropped: 6, Refused: 7} },
 		Journal: func() admin.JournalCounts { return admin.JournalCounts{Written: 8, Lost: 9} },
+		Unknown: func() (int, error) { return 12, nil },
 	})
 	a.Ended(&observe.Outcome{
 		Server: "farm", Method: "tools/call", Tool: "get_field", Queued: time.Second, Reason: "gave up after 2 attempts",
-		Limit:  "team",
+		Limit: "team", Once: "first",
 		Record: recourse.QuotaExhausted("team").WithOrigin(recourse.OriginGateway),
 		Attempts: []observe.Attempt{
 			{Failure: recourse.KindTimeout, Reason: "the tool only reads"}, {Failure: recourse.KindTimeout, Reason: "gave up after 2 attempts"},

@@ -15,6 +15,7 @@ type Sources struct {
 	Limits      func() gateway.LimitStats
 	Spans       func() Spans
 	Journal     func() JournalCounts
+	Unknown     func() (calls int, err error) // that are made once, and of which nobody has said for long what became of them
 }
 
 // Spans counts the exporter's spans.
@@ -61,12 +62,14 @@ var (
 	spans = newFigure(counter, "recourse_spans_total", "Spans of traces: sent, dropped for want of room, or refused by the collector.",
 		"result")
 	journal = newFigure(counter, "recourse_journal_calls_total", "Calls that were to be written down: written or lost.", "result")
+	unknown = newFigure(gauge, "recourse_once_unknown",
+		"Calls made once of which it has not been known for a quarter of an hour what became of them.")
 	expires = newFigure(gauge, "recourse_tls_certificate_expiry_timestamp_seconds", "When the certificate expires.")
 )
 
 var figures = []figure{
 	requests, requestBytes, sessions, budget, processes, starts, deaths, circuit, heldBack, places, taken, queue, queueFull, turn, away,
-	spans, journal, expires,
+	spans, journal, unknown, expires,
 }
 
 // sources collects the figures.
@@ -127,6 +130,11 @@ func (s sources) Collect(to chan<- prometheus.Metric) {
 		now := s.Journal()
 		say(journal, float64(now.Written), "written")
 		say(journal, float64(now.Lost), "lost")
+	}
+	if s.Unknown != nil {
+		if n, err := s.Unknown(); err == nil {
+			say(unknown, float64(n))
+		}
 	}
 }
 

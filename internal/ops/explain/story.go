@@ -133,6 +133,9 @@ func (w *teller) ending(c *journal.Row) {
 	if len(c.Attempts) == 0 {
 		w.eventf(0, "not sent to any server")
 	}
+	if c.Once != "" {
+		w.eventf(-1, "made once (docs/once.md): %s", c.Once)
+	}
 	got := "no answer"
 	if c.Status != 0 {
 		got = fmt.Sprintf("HTTP %d with %d bytes", c.Status, c.Bytes)

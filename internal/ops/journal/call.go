@@ -42,6 +42,7 @@ type Row struct {
 	Attempts  []Attempt       `json:"attempts,omitempty"`
 	Sent      int             `json:"sent"`                  // number of attempts; at most 16 are listed
 	Final     string          `json:"notRepeated,omitempty"` // why it was not repeated
+	Once      string          `json:"once,omitempty"`        // what became of it, if it is made once
 	Failure   *recourse.Error `json:"failure,omitempty"`     // as the client got it
 	Observed  bool            `json:"observed,omitempty"`    // the failure was passed on unchanged
 	Cause     string          `json:"cause,omitempty"`
@@ -92,7 +93,7 @@ func callOf(o *observe.Outcome, arguments config.Arguments) *Row {
 	c := &Row{
 		RequestID: o.ID, TraceID: o.TraceID(), Began: o.Began.UTC(), Took: Millis(o.Took), Server: o.Server, Contract: o.Contract,
 		Method: o.Method, Access: o.Caller.Access, Caller: o.Caller.Name, Org: o.Caller.Org, User: o.User, Peer: o.Peer,
-		Ending: o.End, Status: o.Status, Bytes: o.Bytes, Sent: o.Sent, Final: o.Reason, Observed: o.Observed, Cause: o.Cause(),
+		Ending: o.End, Status: o.Status, Bytes: o.Bytes, Sent: o.Sent, Final: o.Reason, Once: o.Once, Observed: o.Observed, Cause: o.Cause(),
 		Failure: keptRecord(o, arguments),
 	}
 	if o.Method == wire.MethodToolsCall {

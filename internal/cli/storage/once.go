@@ -1,0 +1,189 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/cli/load"
+	"github.com/recoursehq/recourse/internal/cli/term"
+	"github.com/recoursehq/recourse/internal/policy/once"
+	"github.com/recoursehq/recourse/internal/store"
+)
+
+// OnceCommand looks at calls that are made once.
+type OnceCommand struct {
+	Ls     onceLsCommand     `cmd:"" help:"List the calls that are made once: those that are unknown, and those under way."`
+	Show   onceShowCommand   `cmd:"" help:"Show what is known of a call."`
+	Settle onceSettleCommand `cmd:"" help:"Say what became of a call that is unknown."`
+}
+
+// onceLsCommand lists calls.
+type onceLsCommand struct {
+	load.StoreFlags `embed:""`
+
+	All    bool   `help:"Also those that have happened."`
+	Server string `placeholder:"NAME" help:"Only calls of this server."`
+	Tool   string `placeholder:"NAME" help:"Only calls of this tool."`
+}
+
+// Help shows an example.
+func (*onceLsCommand) Help() string {
+	return "With `once`, a gateway remembers writes in its store, so that whoever repeats one does not cause it to happen again.\n\n" +
+		"Example:\n\n    recourse once ls --all --tool pay"
+}
+
+// Run lists them.
+func (c *onceLsCommand) Run(ctx context.Context, env *term.Environment) error {
+	s, err := c.Open(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	states := []once.State{once.Unknown, once.Sent}
+	if c.All {
+		states = append(states, once.Answered)
+	}
+	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
+	term.Printf(w, "ID\tSERVER\tTOOL\tCALLER\tSTATE\tSINCE\tREQUEST\n")
+	for _, state := range states {
+		rows, err := s.Once().List(ctx, &store.OnceFilter{State: string(state), Server: c.Server, Tool: c.Tool})
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			term.Printf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID[:shownID], r.Server, r.Tool, r.Caller, r.State,
+				r.Changed.UTC().Format(time.DateTime), r.RequestID)
+		}
+	}
+	return w.Flush()
+}
+
+// shownID is how much of an id is shown: enough to tell calls apart.
+const shownID = 12
+
+// onceShowCommand shows a call.
+type onceShowCommand struct {
+	load.StoreFlags `embed:""`
+
+	ID string `arg:"" placeholder:"ID" help:"Id of the call or its beginning, as once ls shows it, or the id of the request that made it."`
+}
+
+// Help shows an example.
+func (*onceShowCommand) Help() string {
+	return "Answers are sealed: they are not shown.\n\nExample:\n\n    recourse once show req-1"
+}
+
+// Run shows it.
+func (c *onceShowCommand) Run(ctx context.Context, env *term.Environment) error {
+	s, err := c.Open(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	r, err := findOnce(ctx, s, c.ID)
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
+	for _, line := range [][2]string{
+		{"id", r.ID}, {"server", r.Server}, {"tool", r.Tool}, {"caller", r.Caller}, {"state", string(r.State)}, {"because", r.Note},
+		{"request", r.RequestID}, {"sent", at(r.Created)}, {"changed", at(r.Changed)}, {"remembered until", at(r.Expires)},
+		{"answer", answerOf(r)},
+	} {
+		if line[1] != "" {
+			term.Printf(w, "%s\t%s\n", line[0], line[1])
+		}
+	}
+	return w.Flush()
+}
+
+func at(t time.Time) string { return t.UTC().Format(time.DateTime) }
+
+// answerOf says what is kept of the answer.
+func answerOf(r *once.Row) string {
+	switch {
+	case r.State != once.Answered:
+		return ""
+	case r.Answer == "":
+		return "not kept"
+	case r.Delivered:
+		return fmt.Sprintf("%d bytes, sealed; the client has got it", r.Size)
+	default:
+		return fmt.Sprintf("%d bytes, sealed", r.Size)
+	}
+}
+
+// findOnce returns the only call with that id.
+func findOnce(ctx context.Context, s *store.Store, id string) (*once.Row, error) {
+	filter := &store.OnceFilter{ID: id, Limit: 2}
+	if strings.HasPrefix(id, requestPrefix) {
+		filter = &store.OnceFilter{RequestID: id, Limit: 2}
+	}
+	rows, err := s.Once().List(ctx, filter)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(rows) == 0:
+		return nil, term.Hint(errors.New("there is no such call"), "`recourse once ls --all` lists the calls")
+	case len(rows) > 1:
+		return nil, term.Hint(errors.New("several calls have this id"), "write more of the id")
+	}
+	return rows[0], nil
+}
+
+// onceSettleCommand says what became of a call.
+type onceSettleCommand struct {
+	load.StoreFlags `embed:""`
+
+	ID        string `arg:"" placeholder:"ID" help:"Id of the call or its beginning, as once ls shows it, or the id of the request that made it."`
+	Landed    bool   `xor:"what" required:"" help:"It has happened: repetitions are told so."`
+	NotLanded bool   `xor:"what" required:"" help:"It has certainly not happened, and will not: the next repetition is made."`
+}
+
+// Help shows an example.
+func (*onceSettleCommand) Help() string {
+	return "Make sure before you say that a call has not happened: its next repetition is made.\n\nExample:\n\n" +
+		"    recourse once settle req-1 --landed"
+}
+
+// Run settles it.
+func (c *onceSettleCommand) Run(ctx context.Context, env *term.Environment) error {
+	s, err := c.Open(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	r, err := findOnce(ctx, s, c.ID)
+	if err != nil {
+		return err
+	}
+	if r.State != once.Unknown {
+		return term.Hint(fmt.Errorf("the call is %s, not unknown", r.State), "only calls that are unknown can be settled")
+	}
+	done, err := settleOnce(ctx, s.Once(), r, c.Landed)
+	if err == nil && !done {
+		err = errors.New("the call has changed meanwhile; look again")
+	}
+	return err
+}
+
+// settleOnce changes a row that is unknown.
+func settleOnce(ctx context.Context, calls *store.Once, r *once.Row, landed bool) (bool, error) {
+	now := *r
+	now.Changed = time.Now()
+	if landed {
+		now.State, now.Note = once.Answered, "an operator said so"
+		return calls.Change(ctx, &now, r.Fence, once.Unknown)
+	}
+	now.Fence++ // so that whoever sent it can no longer say otherwise
+	now.Note = "an operator said that it has not happened"
+	done, err := calls.Change(ctx, &now, r.Fence, once.Unknown)
+	if err != nil || !done {
+		return done, err
+	}
+	return true, calls.Remove(ctx, now.ID, now.Fence)
+}
