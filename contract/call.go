@@ -46,6 +46,10 @@ type Call struct {
 	// HTTP says that nothing of the HTTP answer has been written yet, so that a code's own HTTP form can be
 	// used.
 	HTTP bool
+	// Protocol says that a failed tools/call is a JSON-RPC error where MCP has one for it: for an unknown tool, and for what is
+	// wrong with the message itself. Without it only what the client's program has to handle is an error, since most
+	// programs show a model nothing else than results.
+	Protocol bool
 	// ResultType says that results carry resultType (MCP 2026-07-28 and later).
 	ResultType bool
 	// OutputSchema says that the tool declares one. The contract's structuredContent is then left out, since

@@ -133,7 +133,7 @@ func TestCommerceInvalidParams(t *testing.T) {
 	call := contracttest.ToolCall()
 	call.At = contract.AtArguments
 	a := contract.MustBuiltin("commerce").Write(recourse.Missing("order.customer.email"), &call)
-	const want = `{"code":-32602,"message":"Invalid params: order.customer.email is required","data":{"field":"order.customer.email","error":` +
+	const want = `{"code":-32602,"message":"Invalid params: order.customer.email is required; Provide order.customer.email.","data":{"field":"order.customer.email","error":` +
 		`{"code":2002,"message":"Parameter order.customer.email is required.","retryable":false,"details":{"field":"order.customer.email","reason":"required",` +
 		`"suggestion":"Provide order.customer.email.","context":{"name":"MISSING_REQUIRED_FIELD","category":"Validation","violations":[` +
 		`{"field":"order.customer.email","reason":"required","message":"order.customer.email is required"}]}}}}}`
@@ -141,7 +141,7 @@ func TestCommerceInvalidParams(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	// Arguments of other methods, and unknown tools, get the protocol's own error.
-	if a := contract.MustBuiltin("commerce").Write(recourse.UnknownTool("x"), &call); a.RPCCode != -32602 || a.Message != `There is no tool named "x".` {
+	if a := contract.MustBuiltin("commerce").Write(recourse.UnknownTool("x"), &call); a.RPCCode != -32602 || !strings.HasPrefix(a.Message, `There is no tool named "x". `) {
 		t.Errorf("unknown tool: %d %s", a.RPCCode, a.Message)
 	}
 }

@@ -21,8 +21,8 @@ type Contract struct {
 	Title string
 	// Doc is the description for readers, in Markdown. Lists show its first sentence.
 	Doc string
-	// UnknownTool says how an unknown tool is reported: "rpc", as the JSON-RPC error of
-	// the protocol (the default), or "result", as a tool result.
+	// UnknownTool says how an unknown tool is reported: "result", as a tool result (the default), or "rpc", as the
+	// JSON-RPC error of the protocol.
 	UnknownTool string
 	// Mask lists what no failure may show: [MaskPersonal], [MaskAddresses]. The sender of a failure does the
 	// masking.

@@ -46,7 +46,7 @@ func TestLanguage(t *testing.T) {
 		},
 		"JSON-RPC error with the object inside": {
 			"shop", recourse.InvalidValue("order.email", "an address", nil).WithViolations(recourse.Violation{Param: "order.email", Rule: "format"}), arguments,
-			`{"code":-32602,"message":"Invalid params: Parameter order.email must be an address.","data":{"field":"order.email","error":{"code":2003,` +
+			`{"code":-32602,"message":"Invalid params: Parameter order.email must be an address. Correct the format of order.email.","data":{"field":"order.email","error":{"code":2003,` +
 				`"message":"Parameter order.email must be an address.","retryable":false,"details":{"field":"order.email","reason":"format","suggestion":"Correct the format of order.email."}}}}`, "",
 		},
 		"found in the tool instead": {

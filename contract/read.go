@@ -425,6 +425,7 @@ func (r *Reader) rpcForm(c *Contract, code, message string, data json.Value) (Re
 				d.as = inner // more specific than the JSON-RPC error around it
 			}
 			d.e.Code = en.code
+			message := withoutAdvice(message, d.e.Hints)
 			fits := slices.ContainsFunc(en.rpc.messages, func(t *language.Template) bool {
 				return t.Match(message, func(p *language.Path, text string) { p.SetText(d.base(), text) })
 			})

@@ -16,11 +16,11 @@ func TestCommerceDataOfTheForm(t *testing.T) {
 	c := contract.MustBuiltin("commerce")
 	r := contract.Reader{Provider: "Shop", Own: c, Contracts: contract.Builtin().All()}
 	for said, want := range map[string]string{
-		`{"code":-32602,"message":"order.email is required","data":{"field":"order.email","shop":7}}`:                                           `-32602 order.email is required {"field":"order.email","shop":7,"error":{"code":2002,`,
-		`{"code":-32602,"message":"Bad","data":{"field":"order.email","error":{"code":2002,"message":"x","retryable":false,"own":3},"shop":7}}`: `-32602 Bad {"field":"order.email","error":{"code":2002,"message":"x","retryable":false,"own":3,`,
-		`{"code":-32602,"message":"Invalid params","data":{"field":"order.email","error":"is required"}}`:                                       `-32602 Invalid params {"field":"order.email","error":"is required"}`,
-		`{"code":-32602,"message":"Invalid params: note must be a valid email","data":{"field":"note"}}`:                                        `-32602 Invalid params: note must be a valid email {"field":"note","error":{"code":2003,`,
-		`{"code":-32602,"message":"Invalid params: a is required; b must be 1","data":{"field":"a"}}`:                                           `-32602 Invalid params: a is required; b must be 1 {"field":"a","error":{"code":2002,`,
+		`{"code":-32602,"message":"order.email is required","data":{"field":"order.email","shop":7}}`:                                           `-32602 order.email is required; Provide order.email. {"field":"order.email","shop":7,"error":{"code":2002,`,
+		`{"code":-32602,"message":"Bad","data":{"field":"order.email","error":{"code":2002,"message":"x","retryable":false,"own":3},"shop":7}}`: `-32602 Bad; Provide order.email. {"field":"order.email","error":{"code":2002,"message":"x","retryable":false,"own":3,`,
+		`{"code":-32602,"message":"Invalid params","data":{"field":"order.email","error":"is required"}}`:                                       `-32602 Invalid params; Correct order.email. {"field":"order.email","error":"is required"}`,
+		`{"code":-32602,"message":"Invalid params: note must be a valid email","data":{"field":"note"}}`:                                        `-32602 Invalid params: note must be a valid email; Correct the format of note. {"field":"note","error":{"code":2003,`,
+		`{"code":-32602,"message":"Invalid params: a is required; b must be 1","data":{"field":"a"}}`:                                           `-32602 Invalid params: a is required; b must be 1; Provide a. {"field":"a","error":{"code":2002,`,
 		`{"code":2001,"message":"order.email is required","data":{"field":"order.email"}}`:                                                      `{"code":2002,"message":"order.email is required"`,
 		`{"code":2001,"message":"Validation failed","data":{"field":"order.email","reason":"must not be blank"}}`:                               `{"code":2002,"message":"Validation failed"`,
 		`{"code":2001,"message":"Validation failed","data":{"field":"order.email","reason":"too many"}}`:                                        `{"code":2001,"message":"Validation failed"`,
@@ -60,7 +60,7 @@ func TestCommerceTellsAllViolations(t *testing.T) {
 		}
 		e := recourse.New(recourse.KindMissingParam, "No.").WithViolations(list...)
 		answer := c.Write(e, &contract.Call{Method: "tools/call", At: contract.AtArguments})
-		if answer.Message != want || strings.Count(string(answer.Data), `"reason":"required","message"`) != n {
+		if answer.Message != want+"; Provide p1." || strings.Count(string(answer.Data), `"reason":"required","message"`) != n {
 			t.Errorf("%d: got %s %s", n, answer.Message, answer.Data)
 		}
 	}
@@ -75,7 +75,7 @@ func TestProtocolFailuresAreOurs(t *testing.T) {
 			if kind.Class() != recourse.ClassProtocol {
 				continue
 			}
-			for _, call := range []*contract.Call{{Method: "tools/call", HTTP: true}, {Status: 400, HTTP: true}, {Status: 404, HTTP: true}} {
+			for _, call := range []*contract.Call{{Method: "tools/call", HTTP: true, Protocol: true}, {Status: 400, HTTP: true}, {Status: 404, HTTP: true}} {
 				record := c.Write(recourse.New(kind, "").WithOrigin(recourse.OriginCaller), call).Record
 				if record.Contract != contract.Default || record.Code != string(kind) || c.Name != contract.Default && len(record.Hints) > 0 {
 					t.Errorf("%s, %s, status %d: got %s of %s, %q", c.Name, kind, call.Status, record.Code, record.Contract, record.Hints)

@@ -230,9 +230,10 @@ func textOf(v reflect.Value) string {
 }
 
 // message returns the sentence in the code's template. A protocol failure without a code of its own keeps its
-// sentence, since no tool has failed.
+// sentence where it is told to the client's program, since no tool has failed.
 func (s *subject) message() string {
-	if s.bare || s.entry == nil || s.unlisted() || s.saysAll() || s.entry == s.c.fallback && s.e.Kind.Class() == recourse.ClassProtocol {
+	if s.bare || s.entry == nil || s.unlisted() || s.saysAll() ||
+		s.entry == s.c.fallback && s.e.Kind.Class() == recourse.ClassProtocol && !s.becomesResult() {
 		return s.e.Sentence()
 	}
 	for _, t := range s.entry.message {

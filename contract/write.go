@@ -49,11 +49,13 @@ func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
 	case s.entry.rpc != nil:
 		answer.Surface, answer.RPCCode = SurfaceRPC, s.entry.rpc.code
 		answer.Message, answer.Data = s.entry.rpc.answer(s)
-	case call.Method == methodToolsCall && call.Status == 0 && (call.result() != nil || c.asResult(e.Kind)):
+		hints := s.inResult().e.Hints
+		answer.Message = withAdvice(answer.Message, hints[:min(len(hints), 1)]) // the data have no more
+	case s.becomesResult():
 		answer.Result = stdjson.RawMessage(s.result())
 	default:
 		s = s.ofProtocol()
-		answer.Surface, answer.RPCCode, answer.Message = SurfaceRPC, rpccode.Of(e.Kind), s.message()
+		answer.Surface, answer.RPCCode, answer.Message = SurfaceRPC, rpccode.Of(e.Kind), withAdvice(s.message(), s.e.Hints)
 		answer.Data = stdjson.RawMessage(s.data())
 	}
 	if answer.Surface == SurfaceRPC && call.Status != 0 {
@@ -83,6 +85,30 @@ func withSaid(body []byte, e *recourse.Error, details map[string]stdjson.RawMess
 	return members.AppendTo(nil)
 }
 
+// withAdvice returns the message of a JSON-RPC error with the advice: few clients show anything else of it.
+func withAdvice(message string, hints []string) string {
+	for _, hint := range hints {
+		switch {
+		case strings.HasSuffix(message, hint):
+		case strings.HasSuffix(message, "."), strings.HasSuffix(message, "!"), strings.HasSuffix(message, "?"):
+			message += " " + hint
+		default:
+			message += "; " + hint
+		}
+	}
+	return message
+}
+
+// withoutAdvice is its inverse.
+func withoutAdvice(message string, hints []string) string {
+	for _, hint := range slices.Backward(hints) {
+		if rest, told := strings.CutSuffix(message, " "+hint); told {
+			message = strings.TrimSuffix(rest, ";")
+		}
+	}
+	return message
+}
+
 // ofProtocol returns s in our own words if its contract has none for a failure of the protocol: what its fallback says of an
 // unexpected failure, such as to contact support, would be wrong.
 func (s *subject) ofProtocol() *subject {
@@ -94,18 +120,28 @@ func (s *subject) ofProtocol() *subject {
 	return &own
 }
 
+// becomesResult reports whether the failure is written as a tool result, unless its code has another form.
+func (s *subject) becomesResult() bool {
+	of := s.call
+	return of.Method == methodToolsCall && of.Status == 0 && (of.result() != nil || s.c.asResult(s.e.Kind, of.Protocol))
+}
+
 // asResult reports whether a failed tools/call of that kind is a tool result, the only surface whose details
-// every client passes on.
-func (c *Contract) asResult(kind recourse.Kind) bool {
-	if kind == recourse.KindUnknownTool {
-		return c.UnknownTool == unknownToolResult
+// every client passes on to a model. protocol says that it is an error where the protocol has one.
+func (c *Contract) asResult(kind recourse.Kind, protocol bool) bool {
+	switch {
+	case kind == recourse.KindUnknownTool:
+		return c.UnknownTool == unknownToolResult && !protocol
+	case protocol:
+		return kind.Class() != recourse.ClassProtocol
+	default:
+		return !rpccode.ForProgram(kind)
 	}
-	return kind.Class() != recourse.ClassProtocol
 }
 
 // resultKinds returns the kinds for which a failed tool call is a tool result.
 func (c *Contract) resultKinds() []recourse.Kind {
-	return slices.DeleteFunc(recourse.Kinds(), func(kind recourse.Kind) bool { return !c.asResult(kind) })
+	return slices.DeleteFunc(recourse.Kinds(), func(kind recourse.Kind) bool { return !c.asResult(kind, false) })
 }
 
 // The values of unknown_tool.

@@ -101,7 +101,7 @@ func TestCommerceForms(t *testing.T) {
 			client := w.dial(t, server)
 
 			r := client.call(t, "create-sales-order", `{"years":7}`) // before the tool runs
-			if r.Error == nil || r.Error.Code != -32602 || r.Error.Message != "Invalid params: field_id is required" ||
+			if r.Error == nil || r.Error.Code != -32602 || r.Error.Message != "Invalid params: field_id is required; Provide field_id." ||
 				!strings.Contains(string(r.Error.Data), `"field":"field_id"`) || strings.Contains(string(r.Error.Data), "7}") {
 				t.Errorf("%s %+v", r.Result, r.Error)
 			}

@@ -233,7 +233,7 @@ func TestFailAtUpstream(t *testing.T) {
 		{"terra", call, recourse.Unreachable("The server").WithEffect(recourse.EffectNone), 502, ""},
 		{"recourse", call, recourse.Unreachable("The server").WithEffect(recourse.EffectNone), 200, `[unreachable] The server could not be reached.`},
 		{"recourse", call, context.DeadlineExceeded, 200, `It is not known whether the call took effect`},
-		{"recourse", ping, context.DeadlineExceeded, 200, `"error":{"code":-32603,"message":"The server did not answer in time."`},
+		{"recourse", ping, context.DeadlineExceeded, 200, `"error":{"code":-32603,"message":"The server did not answer in time. `},
 		{"fieldmcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, context.DeadlineExceeded, 504, `"kind":"timeout"`},
 		{"fieldmcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, recourse.Unreachable("The server"), 502, `"kind":"unreachable"`},
 	}

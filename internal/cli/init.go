@@ -250,7 +250,7 @@ servers:
 	}
 	fmt.Fprintf(&b, `    contract: %s # built in: %s
     # mode: observe # passes failures on as they came, and logs what it would have done
-    # timeout: 60s # without a sign of life
+    # timeout: 45s # without a sign of life; clients of most SDKs wait 60 s
     # tools: # what the server does not say itself
     #   get_*: {read_only: true}
     #   order_create: {verify: {tool: order_get, from: {reference: /reference}}}

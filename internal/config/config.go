@@ -221,11 +221,17 @@ type Server struct {
 	// Whether failures are rewritten. `observe` passes everything on unchanged and logs what `enforce` would
 	// have done.
 	Mode Mode `yaml:"mode" default:"enforce"`
-	// How long a call may show no sign of life. A progress notification, or a question from the server to its
-	// client, restarts it. A call that waits for long-running work, in the way that its contract describes
+	// How a failed call of a tool reaches the client. With `result` it is a tool result, which every agent shows to its model, but
+	// for what the client's program has to handle itself; a contract may have a JSON-RPC error for some failures. With
+	// `protocol` it is a JSON-RPC error where MCP defines one: for an unknown tool, and for what is wrong with the message
+	// itself. Most agents show the model nothing of these, and some end with them.
+	Errors ErrorForm `yaml:"errors" default:"result"`
+	// How long a call may show no sign of life. It should be less than what clients wait: 60 s, in most SDKs. A client
+	// that has given up learns nothing of what became of the call. A progress notification, or a question from the server
+	// to its client, restarts it. A call that waits for long-running work, in the way that its contract describes
 	// under `poll`, has the time that it asks for in addition, up to an hour; meanwhile its client hears
 	// every 15 s that it goes on, if it has asked for progress and the server reports none.
-	Timeout time.Duration `yaml:"timeout" default:"60s"`
+	Timeout time.Duration `yaml:"timeout" default:"45s"`
 	// How long a call may take altogether, repetitions included. The time that a call asks for to wait for
 	// long-running work is not counted.
 	MaxTimeout time.Duration `yaml:"max_timeout" default:"10m"`
@@ -368,6 +374,15 @@ type Mode string
 const (
 	ModeEnforce Mode = "enforce"
 	ModeObserve Mode = "observe"
+)
+
+// ErrorForm says how a failed call of a tool reaches the client.
+type ErrorForm string
+
+// The forms of failed calls.
+const (
+	ErrorsResult   ErrorForm = "result"
+	ErrorsProtocol ErrorForm = "protocol"
 )
 
 // Share says who shares a program.

@@ -39,10 +39,10 @@ func TestExample(t *testing.T) {
 		Servers: config.Servers{
 			{
 				Name: "farm", Title: "farm", URL: "http://127.0.0.1:9101/mcp", Path: "/farm/mcp", Contract: "fieldmcp",
-				Mode: config.ModeEnforce, Timeout: 20 * time.Second, MaxTimeout: 10 * time.Minute,
+				Mode: config.ModeEnforce, Errors: config.ErrorsResult, Timeout: 20 * time.Second, MaxTimeout: 10 * time.Minute,
 				Headers: map[string]string{"Authorization": "Bearer t0ken"}, Redact: config.RedactAll, TrustAnnotations: new(bool), Share: config.ShareAll,
 				Tools: strictyaml.Map[config.Tool]{
-					{Key: "get_field", Value: config.Tool{ReadOnly: &yes, Timeout: time.Minute}},
+					{Key: "get_field", Value: config.Tool{ReadOnly: &yes, Timeout: 40 * time.Second}},
 					{Key: "list_*", Value: config.Tool{ReadOnly: &yes}},
 					{Key: "order_create", Value: config.Tool{Verify: &config.Verify{
 						Tool: "order_get", From: map[string]string{"reference": "/reference"}, LookAt: "status",
@@ -51,7 +51,7 @@ func TestExample(t *testing.T) {
 			},
 			{
 				Name: "shop", Title: "shop", URL: "https://shop.example.com/mcp", Path: "/shop/mcp", Contract: "recourse",
-				Mode: config.ModeObserve, Timeout: time.Minute, MaxTimeout: 10 * time.Minute,
+				Mode: config.ModeObserve, Errors: config.ErrorsResult, Timeout: 45 * time.Second, MaxTimeout: 10 * time.Minute,
 				Forward: []string{"Authorization"}, Redact: config.RedactAll, TrustAnnotations: new(bool), Share: config.ShareAll,
 			},
 		},
@@ -103,7 +103,7 @@ servers:
 			t.Errorf("Tool(%q) (-want +got):\n%s", name, diff)
 		}
 	}
-	if diff := cmp.Diff(config.Tool{Timeout: time.Minute}, c.Servers[1].Tool("get_field")); diff != "" {
+	if diff := cmp.Diff(config.Tool{Timeout: 45 * time.Second}, c.Servers[1].Tool("get_field")); diff != "" {
 		t.Errorf("a tool without an entry (-want +got):\n%s", diff)
 	}
 }

@@ -19,6 +19,7 @@ var (
 	_ enum = (*Flow)(nil)
 	_ enum = (*LogFormat)(nil)
 	_ enum = (*LogLevel)(nil)
+	_ enum = (*ErrorForm)(nil)
 	_ enum = (*Mode)(nil)
 	_ enum = (*Per)(nil)
 	_ enum = (*Redact)(nil)
@@ -45,6 +46,8 @@ func (LogLevel) Words() []string {
 }
 
 // Words returns all of them.
+func (ErrorForm) Words() []string { return []string{string(ErrorsResult), string(ErrorsProtocol)} }
+
 func (Mode) Words() []string { return []string{string(ModeEnforce), string(ModeObserve)} }
 
 // Words returns all of them.
@@ -71,6 +74,8 @@ func (f *LogFormat) UnmarshalYAML(n *strictyaml.Node) error { return word(n, f, 
 func (l *LogLevel) UnmarshalYAML(n *strictyaml.Node) error { return word(n, l, l.Words()) }
 
 // UnmarshalYAML reads one of the modes.
+func (f *ErrorForm) UnmarshalYAML(n *strictyaml.Node) error { return word(n, f, f.Words()) }
+
 func (m *Mode) UnmarshalYAML(n *strictyaml.Node) error { return word(n, m, m.Words()) }
 
 // UnmarshalYAML reads off, secrets or all.

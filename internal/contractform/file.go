@@ -25,8 +25,8 @@ type File struct {
 	// Which tools of a server with this contract only read, unless the server's entry says otherwise: `true`
 	// for all, or a list of names. Tools used by verify calls need not be listed.
 	ReadOnly *strictyaml.Node `yaml:"read_only"`
-	// How a call of an unknown tool is reported: as `rpc`, the protocol's JSON-RPC error, or as `result`, a
-	// tool result.
+	// How a call of an unknown tool is reported: as `result`, a tool result, which is the default, or as `rpc`, the
+	// protocol's JSON-RPC error, of which few programs show a model anything.
 	UnknownTool *strictyaml.Node `yaml:"unknown_tool"`
 	// How texts spell values in calls: `json` (true, null), the default, or `python` (True, None).
 	Literals *strictyaml.Node `yaml:"literals"`

@@ -49,7 +49,7 @@ type call struct {
 	once   *keyed         // it is made once, and this is the first: once
 	member *memberConn    // and its server: many
 
-	mask    *redact.Masker // created for the first failure: translate; connect and deliver drop it
+	mask    *redact.Masker // created for the first failure: translate; connect changes it, deliver drops it
 	held    bool           // the target is held
 	tainted bool           // the memory is not used again: finish after a panic, hedge, whose other attempt may still be under way
 }
@@ -210,7 +210,7 @@ func (c *call) overHTTP(w http.ResponseWriter, r *http.Request) {
 // emptyCall returns a call with the memory that every call needs.
 func emptyCall() *call {
 	c := &call{deadline: new(deadline.Deadline), recheck: new(access.Recheck), req: request{msg: new(wire.Message)}}
-	c.in = answer.NewInbound(c.masker, c.notice, c.edit)
+	c.in = answer.NewInbound(c.masker, c.spareLinks, c.notice, c.edit)
 	return c
 }
 

@@ -103,6 +103,15 @@ func (r *request) showsLinks(of *session.Session) bool {
 	return declared.Kind() == '{'
 }
 
+// spareLinks lets the model read links for the person, if the client cannot show them itself.
+func (c *call) spareLinks(links string) bool {
+	if c.req.showsLinks(c.session) {
+		return false
+	}
+	c.mask = c.masker().Sparing(links)
+	return true
+}
+
 // showLink ends a call that needs a connected account by asking the client to show the link.
 func (c *call) showLink(f *failing, e *recourse.Error) {
 	record := c.on.contract.Write(e, f.describe(e, 0)).Record.CausedBy(e.Cause())

@@ -13,6 +13,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/call/toolcall"
+	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/gateway/failures"
 	"github.com/recoursehq/recourse/internal/gateway/masking"
@@ -30,6 +31,7 @@ type failing struct {
 	held     bool   // it was not sent, to protect the server
 	full     bool   // the server has begun to answer in full
 	isCall   bool   // of a tool
+	protocol bool   // its server's entry wants JSON-RPC errors
 	modern   bool   // by its era
 	http     bool   // it can be answered with a whole HTTP answer: not over stdio, and not once the answer has begun
 	url      string // of the request
@@ -55,7 +57,7 @@ func (c *call) failing(last *end) *failing {
 		return f
 	}
 	to := c.on.to
-	f.forwards = to.reader.PassesCredentials
+	f.forwards, f.protocol = to.reader.PassesCredentials, to.entry.Errors == config.ErrorsProtocol
 	f.call = toolcall.Call{
 		Listed: c.rule.listed, ID: c.req.id, Method: m.Method, Name: m.Name, Arguments: m.Arguments,
 		Contract: c.on.contract, Kept: to.reader.Weak, Masker: c.masker, Nature: c.rule.nature, Assumed: c.rule.assumed,
@@ -88,7 +90,7 @@ func (f *failing) settle(e *recourse.Error) *recourse.Error { return f.call.Sett
 func (f *failing) describe(e *recourse.Error, status int) *contract.Call {
 	call := f.call.Describe(f.at(e))
 	f.member.offer(call)
-	call.URL, call.Status, call.HTTP, call.ResultType = f.url, status, f.http, f.modern
+	call.URL, call.Status, call.HTTP, call.ResultType, call.Protocol = f.url, status, f.http, f.modern, f.protocol
 	return call
 }
 

@@ -226,7 +226,7 @@ func TestFormOfFailures(t *testing.T) {
 	client, told := traced(t, srv, "1")
 	for call, want := range map[string]string{
 		`{"name":"get_field","arguments":{}}`:         "tool_error",
-		`{"name":"no_such_tool","arguments":{}}`:      "-32602",
+		`{"name":"no_such_tool","arguments":{}}`:      "tool_error",
 		`{"name":"echo","arguments":{"message":"m"}}`: "",
 	} {
 		if _, err := client.Request(t.Context(), "tools/call", call); err != nil {

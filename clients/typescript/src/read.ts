@@ -90,10 +90,12 @@ function readError(c: Tables, error: unknown): Fields {
     const isOther = isObject(shape) && Object.keys(shape).every((name) => own(data, name) === undefined);
     if (String(entry.rpc?.code) !== code || isOther) continue;
     const e: Fields = {};
-    const found = entry.rpc?.messages.map((template) => match(template, message)).find((one) => one);
-    if (form === undefined ? !found : read(c, form, data, e, e) === undefined) continue; // the data tell the form
+    if (form !== undefined && read(c, form, data, e, e) === undefined) continue; // the data tell the form
+    const told = withoutAdvice(message, listOr(e["hints"]).map(textOr));
+    const found = entry.rpc?.messages.map((template) => match(template, told)).find((one) => one);
+    if (form === undefined && !found) continue;
     const inner = c.byCode.get(textOr(e["code"])); // the object inside says more than the JSON-RPC error
-    if (!found) e["message"] ??= cut(message);
+    if (!found) e["message"] ??= cut(told);
     e["code"] = entry.code;
     store(e, found);
     return complete(c, e, inner === entry ? undefined : inner);
@@ -106,6 +108,13 @@ function readError(c: Tables, error: unknown): Fields {
   const known = readForms(c, message, objects, true);
   return known ?? (data === undefined || data === null ? e : { ...e, details: { data } });
 }
+
+/** Returns the message of a JSON-RPC error without the advice behind it. */
+const withoutAdvice = (message: string, hints: string[]): string =>
+  hints.reduceRight(
+    (told, hint) => (told.endsWith(` ${hint}`) ? told.slice(0, -hint.length - 1).replace(/;$/, "") : told),
+    message,
+  );
 
 /** Reads a whole HTTP answer: undefined if its status is not a failure. headers are like those of fetch. */
 export function parseHTTP(

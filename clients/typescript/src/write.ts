@@ -142,10 +142,25 @@ function encoded(e: Fields): Fields {
   return Object.fromEntries(names.filter((name) => to[name] !== undefined).map((name) => [name, to[name]]));
 }
 
+/** Says whether a failure is written as a tool result, unless its code has another form. */
+const becomesResult = (c: Tables, { e, call }: Bound): boolean =>
+  (call.method ?? "tools/call") === "tools/call" && !call.status &&
+  (kindOf(e) === "unknown_tool" ? c.table.unknownTool === "result" : !forProgram.test(kindOf(e)));
+const forProgram = /^(header_mismatch|missing_capability|unsupported_version|unknown_session)$/;
+
+/** Returns the message of a JSON-RPC error with the advice: few clients show anything else of it. */
+const withAdvice = (message: string, hints: string[]): string =>
+  hints.reduce(
+    (told, hint) => (told.endsWith(hint) ? told : `${told}${/[.!?]$/.test(told) ? "" : ";"} ${hint}`),
+    message,
+  );
+
 /** Returns the sentence in the form of the code. */
 function messageOf(c: Tables, s: Bound): string {
   const { e, entry, call } = s;
-  if (!entry || isUnlisted(s) || (entry === c.fallback && classOf(e) === "protocol")) return sentenceOf(e);
+  if (!entry || isUnlisted(s) || (entry === c.fallback && classOf(e) === "protocol" && !becomesResult(c, s))) {
+    return sentenceOf(e);
+  }
   const bare = boundTo(c, e, call, entry, true);
   const soon = (t: string): boolean => e["effect"] === "unknown" && t.includes("{afterMs:"); // looking comes first
   return entry.message?.map((t) => (soon(t) ? undefined : render(t, bare.get))).find((text) => text !== undefined) ??
@@ -402,17 +417,18 @@ export function write(c: Tables, failure: Failure, call: Call = {}): Answer {
     return { surface: "http", status, headers, body: JSON.stringify(problemOf(c, s, 404)) };
   }
   if (rpc) {
-    const message = rpc.messages.map((t) => render(t, s.get)).find((text) => text !== undefined) ?? "";
+    const said = rpc.messages.map((t) => render(t, s.get)).find((text) => text !== undefined) ?? "";
+    const [hint] = listOr(inResult(c, s).e["hints"]).map(textOr); // the data have no more
+    const message = withAdvice(said, hint ? [hint] : []);
     const data = rpc.data === undefined ? undefined : (write1(c, rpc.data, s, s.e) ?? {});
     return { surface: "error", status, error: { code: rpc.code, message, ...(data !== undefined && { data }) } };
   }
-  const asResult = kind === "unknown_tool" ? c.table.unknownTool === "result" : kinds[kind] !== "protocol";
-  const ofTool = (call.method ?? "tools/call") === "tools/call" && !call.status;
-  if (ofTool && asResult) return { surface: "result", result: resultOf(c, s) };
+  if (becomesResult(c, s)) return { surface: "result", result: resultOf(c, s) };
   const isOurs = kinds[kind] === "protocol" && s.entry === c.fallback; // the contract has no word for it
   const record = encoded(isOurs ? { ...s.e, code: kind, contract: "recourse", hints: [] } : s.e);
   const data = call.status ? { ...record, ...problemOf(c, s, call.status) } : record;
-  return { surface: "error", status, error: { code: rpcCodes[kind], message: messageOf(c, s), data } };
+  const message = withAdvice(messageOf(c, s), isOurs ? [] : listOr(s.e["hints"]).map(textOr));
+  return { surface: "error", status, error: { code: rpcCodes[kind], message, data } };
 }
 
 /** Writes a question to the caller; a contract without a form for questions writes that a parameter is missing. */

@@ -121,7 +121,7 @@ func (c *Command) check(ctx context.Context, env *term.Environment, r *load.Read
 			env.Painter(env.Stderr).Printf(term.Plain, "recourse: warning: %s\n", expiry(at))
 		}
 	}
-	for _, warning := range warningsOfUsers(r) {
+	for _, warning := range slices.Concat(warningsOfUsers(r), warningsOfTimeouts(r)) {
 		env.Painter(env.Stderr).Printf(term.Plain, "recourse: warning: %s\n", warning)
 	}
 	warnOfIssuers(ctx, env, cfg)

@@ -457,9 +457,9 @@ func TestUsersAreCheckedAgain(t *testing.T) {
 			a, _ := c.Call(t.Context(), testkit.Progress, `{"count":20,"gapMs":20000}`)
 			ended <- a
 		}()
-		time.Sleep(24 * time.Second) // it is checked every 10
+		time.Sleep(14 * time.Second) // it is checked every 10
 		check.says(status(500))
-		time.Sleep(24 * time.Second)
+		time.Sleep(14 * time.Second)
 		select {
 		case a := <-ended:
 			t.Fatalf("the call ended: %s", a.Body)

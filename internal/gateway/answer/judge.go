@@ -6,10 +6,12 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/call/door"
+	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/failures"
 	"github.com/recoursehq/recourse/internal/gateway/masking"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
@@ -59,11 +61,11 @@ func (in *Inbound) InvalidParams(id wire.ID, e *recourse.Error) *Failure {
 }
 
 // forProgram reports whether a JSON-RPC error is meant for the client's program rather than for its model: it
-// is about the message itself, about a method other than a call, or about the state with which a call
+// is about what the program negotiates, about a method other than a call, or about the state with which a call
 // continues (MCP 2026-07-28, multi round-trip requests).
 func (in *Inbound) forProgram(e *recourse.Error) bool {
 	params := in.Request.Params
-	return failures.IsProtocol(e) || !in.isCall() ||
+	return !in.isCall() || failures.IsForProgram(e, in.Server.Errors == config.ErrorsProtocol) ||
 		json.Lookup(params, "/"+wire.RequestState) != nil || json.Lookup(params, "/"+wire.InputResponses) != nil
 }
 
@@ -71,6 +73,11 @@ func (in *Inbound) forProgram(e *recourse.Error) bool {
 func (in *Inbound) reading(text []byte) (reading contract.Reading, original json.Value, ok bool) {
 	// The masker is created for the first failure: a success needs none.
 	mask := func(raw []byte) []byte { return in.Masker().JSON(raw) }
+	if raw := in.Signs.Error.Of(text); in.isCall() && !in.Signs.Error.IsZero() {
+		if links := failures.Links(raw); links != nil && in.Links(strings.Join(links, " ")) {
+			return contract.Reading{Failure: in.Reader.LinkRequired(raw, links)}, nil, true
+		}
+	}
 	return in.Reader.Answer(text, in.Signs, in.isCall(), in.Cut, mask)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/front"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/rpccode"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
@@ -223,7 +224,7 @@ func (r *Reply) ProtocolStatus(method string, modern bool, kind recourse.Kind) i
 		return http.StatusNotFound
 	case kind == recourse.KindUnsupportedVersion: // in neither era
 		return http.StatusBadRequest
-	case !modern:
+	case !modern, method == wire.MethodToolsCall && !rpccode.ForProgram(kind):
 		return 0
 	case method == wire.MethodDiscover && kind.Class() == recourse.ClassUpstream:
 		// A JSON-RPC error in an answer with status 200 is how a legacy server says that it does not know the

@@ -2,11 +2,15 @@ package failures
 
 import (
 	"bytes"
+	"cmp"
+	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/rpccode"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
@@ -79,6 +83,34 @@ func (r *Reader) unreadable() contract.Reading {
 	return contract.Reading{Sign: "isError", Failure: recourse.BadResponse(r.entry.Title).WithOrigin(recourse.OriginServer)}
 }
 
+// Links returns the links that a JSON-RPC error asks the client to show to a person; nil: it is another error.
+func Links(raw json.Value) (links []string) {
+	if string(json.Lookup(raw, "/code")) != codeURLElicitation {
+		return nil
+	}
+	var asked []struct {
+		URL string `json:"url"`
+	}
+	_ = json.UnmarshalLenient(json.Lookup(raw, "/data/elicitations"), &asked) // without them no link is known
+	for _, a := range asked[:min(len(asked), maxLinks)] {
+		if u, err := url.Parse(a.URL); err == nil && (u.Scheme == "https" || u.Scheme == "http") {
+			links = append(links, u.String())
+		}
+	}
+	return links
+}
+
+// maxLinks is how many links are shown. The protocol allows any number of them.
+const maxLinks = 4
+
+// LinkRequired is the failure of a call that waits for a person to open links, for a client that cannot show them: the model
+// passes them on.
+func (r *Reader) LinkRequired(raw json.Value, links []string) *recourse.Error {
+	said, _ := json.TextOf(json.Lookup(raw, "/message"))
+	e := recourse.NotConnected(r.entry.Title).WithOrigin(recourse.OriginServer).WithDetail("connectUrl", links[0])
+	return e.WithMessage("%s A person has to open %s", cmp.Or(strings.TrimSpace(said), e.Message), strings.Join(links, " and "))
+}
+
 // IsRPCError reports whether raw is a JSON-RPC error that clients can read.
 func IsRPCError(raw json.Value) bool {
 	return json.Lookup(raw, "/code").Kind() == '0' && json.Lookup(raw, "/message").Kind() == '"'
@@ -88,4 +120,10 @@ func IsRPCError(raw json.Value) bool {
 // server's original answer.
 func IsProtocol(e *recourse.Error) bool {
 	return e.Kind.Class() == recourse.ClassProtocol && e.Kind != recourse.KindUnknownSession
+}
+
+// IsForProgram reports whether a call of a tool that has failed with e ends in the server's own JSON-RPC error; protocol says
+// that the server's entry wants that of all errors about the message itself.
+func IsForProgram(e *recourse.Error, protocol bool) bool {
+	return IsProtocol(e) && (protocol || rpccode.ForProgram(e.Kind))
 }

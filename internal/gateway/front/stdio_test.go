@@ -34,7 +34,7 @@ func TestStdioAnswersEveryLine(t *testing.T) {
 		"a name twice":             {`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, " error -32600"},
 		"too large":                {large, "8 error -32600"},
 		"too large, without an id": {strings.Repeat("x", 1<<20), " error -32600"},
-		"unknown tool":             {`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"nope"}}`, "7 error -32602"},
+		"unknown tool":             {`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"nope"}}`, "7 failed"},
 		"modern era": {
 			`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"message":"new"},"_meta":{` +
 				`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,

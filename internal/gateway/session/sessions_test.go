@@ -173,7 +173,7 @@ func TestLostSession(t *testing.T) {
 			t.Parallel()
 			srv := &forgetful{refuse: refuse}
 			client := gatewaytest.Start(t, testkit.Serve(t, srv)+"/mcp", "timeout: 5s").Client(t, testkit.Legacy)
-			if a, err := client.Call(t.Context(), "any", `{}`); err != nil || a.Message == nil || a.Message.Error == nil {
+			if a, err := client.Call(t.Context(), "any", `{}`); err != nil || !a.Result(t).IsError {
 				t.Fatalf("a tool that is not listed: got %+v, %v", a, err)
 			}
 			srv.session.Add(1) // the server forgets the session

@@ -178,7 +178,7 @@ func TestSpans(t *testing.T) {
 			{Name: "tools/call get_field", Kind: "CLIENT", Error: "unavailable", Attempt: "1", Failed: true},
 			{Name: "tools/call get_field", Kind: "CLIENT", Attempt: "2", Reason: "the tool only reads", Waited: true},
 			{Name: "tools/call get_field", Kind: "SERVER", Root: true, Error: "tool_error", Kinds: "missing_param", Failed: true},
-			{Name: "tools/call", Kind: "SERVER", Root: true, Error: "-32602", Code: "-32602", Kinds: "unknown_tool", Failed: true},
+			{Name: "tools/call", Kind: "SERVER", Root: true, Error: "tool_error", Kinds: "unknown_tool", Failed: true},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("spans (-want +got):\n%s", diff)

@@ -51,6 +51,17 @@ func Of(kind recourse.Kind) int {
 	}
 }
 
+// ForProgram reports whether a failed tools/call of that kind is for the client's program, which negotiates with the server, or
+// opens another session: a model could do nothing about it.
+func ForProgram(kind recourse.Kind) bool {
+	switch kind {
+	case recourse.KindHeaderMismatch, recourse.KindMissingCapability, recourse.KindUnsupportedVersion, recourse.KindUnknownSession:
+		return true
+	default:
+		return false
+	}
+}
+
 // Reserved reports whether JSON-RPC reserves a code.
 func Reserved(code int) bool { return code >= -32768 && code <= -32000 }
 

@@ -86,7 +86,7 @@ func filesystem(tb testing.TB, dir string) local {
 				tool: "read_text_file", arguments: `{"head":"one"}`, want: []string{"path is required", "head must be a number"},
 				kind: recourse.KindMissingParam, origin: recourse.OriginCaller, effect: recourse.EffectNone,
 			},
-			{tool: "read_text_fil", arguments: `{}`, code: "-32602", want: []string{"Did you mean read_text_file?"}},
+			{tool: "read_text_fil", arguments: `{}`, kind: recourse.KindUnknownTool, want: []string{"Did you mean read_text_file?"}},
 		},
 		// A read, so it is repeated with the next process, which answers.
 		held: step{tool: "read_text_file", arguments: `{"path":"held.txt"}`, want: []string{sdk.HoldText}},
@@ -118,7 +118,7 @@ func memory(tb testing.TB, _ string) local {
 				want: []string{"Entity with name Bob not found"},
 				kind: recourse.KindNotFound, origin: recourse.OriginServer, effect: recourse.EffectNone,
 			},
-			{tool: "create_entity", arguments: `{}`, code: "-32602", want: []string{"Did you mean create_entities?"}},
+			{tool: "create_entity", arguments: `{}`, kind: recourse.KindUnknownTool, want: []string{"Did you mean create_entities?"}},
 			{method: "resources/read", params: `{"uri":"memory://nowhere"}`, code: "-32602"},
 		},
 		held: step{
@@ -155,7 +155,7 @@ func sequentialThinking(tb testing.TB, _ string) local {
 				want: []string{"thoughtNumber must be an integer"},
 				kind: recourse.KindInvalidType, origin: recourse.OriginCaller, effect: recourse.EffectNone,
 			},
-			{tool: "sequential_thinking", arguments: `{}`, code: "-32602", want: []string{"Did you mean sequentialthinking?"}},
+			{tool: "sequential_thinking", arguments: `{}`, kind: recourse.KindUnknownTool, want: []string{"Did you mean sequentialthinking?"}},
 		},
 		// The tool declares that it only reads, so the call is repeated with the next process, which has not heard the
 		// first thought.

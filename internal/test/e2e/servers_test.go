@@ -105,7 +105,7 @@ func realSteps(raised recourse.Kind) []step {
 		{tool: toolOrder, arguments: `{"reference":7,"colour":"red"}`, kind: recourse.KindMissingParam, want: []string{"amount is required", "colour"}},
 		{tool: toolFail, arguments: `{}`, kind: raised, want: []string{failText}},
 		{tool: toolLeak, arguments: `{}`, kind: recourse.KindUnreachable, want: []string{"[stack trace]"}},
-		{tool: "ordr", arguments: `{}`, code: "-32602", want: []string{"Did you mean order?"}},
+		{tool: "ordr", arguments: `{}`, kind: recourse.KindUnknownTool, want: []string{"Did you mean order?"}},
 	}
 }
 
@@ -157,7 +157,7 @@ func everythingSteps() []step {
 		{tool: "toggle-subscriber-updates", arguments: `{}`, want: []string{"tarted"}, heard: "notifications/resources/updated " + resource},
 		{tool: "toggle-subscriber-updates", arguments: `{}`, want: []string{"topped"}},
 		{tool: "get-sum", arguments: `{"a":"x"}`, kind: recourse.KindMissingParam, want: []string{"b is required", "a must be a number"}},
-		{tool: "get-summ", arguments: `{}`, code: "-32602", want: []string{"Did you mean get-sum?"}},
+		{tool: "get-summ", arguments: `{}`, kind: recourse.KindUnknownTool, want: []string{"Did you mean get-sum?"}},
 		{method: "resources/read", params: `{"uri":"demo://resource/nowhere"}`, code: "-32602"},
 		{method: "prompts/get", params: `{"name":"nothing"}`, code: "-32602"},
 	}

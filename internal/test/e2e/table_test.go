@@ -93,7 +93,11 @@ func failures() []failure {
 		{
 			name: "a tool that does not exist",
 			tool: "get_fild", arguments: `{}`,
-			thrown: byRPC(-32602, recourse.KindUnknownTool),
+			told: &told{
+				kind: recourse.KindUnknownTool, origin: recourse.OriginCaller, effect: recourse.EffectNone,
+				text: "[unknown_tool] There is no tool named \"get_fild\". Did you mean get_field?\nCall a tool listed by tools/list.",
+				code: "INVALID_PARAM_VALUE",
+			},
 		},
 		{
 			name: "a method that does not exist", method: "prompts/list",
@@ -232,7 +236,11 @@ func failures() []failure {
 			name: "400 with a JSON-RPC error that has no id",
 			begin: once(testkit.GetField, faults.StatusWith("", http.StatusBadRequest, "application/json",
 				`{"jsonrpc":"2.0","error":{"code":-32600,"message":"Bad Request"},"id":null}`)),
-			thrown: byRPC(-32600, recourse.KindInvalidRequest),
+			told: &told{
+				kind: recourse.KindInvalidRequest, origin: recourse.OriginServer, effect: recourse.EffectNone,
+				text: "[invalid_request] Bad Request\nDo not repeat the call: the server does not take it in this form.",
+				code: "INTERNAL_ERROR",
+			},
 		},
 		{
 			name:  "404 from something in front of the server",

@@ -31,7 +31,7 @@ func missteps() []misstep {
 			tool: testkit.OrderCreate, arguments: `{"amount":"12","colour":"red"}`, want: []string{"reference is required"},
 			kind: recourse.KindMissingParam, origin: recourse.OriginCaller, effect: recourse.EffectNone,
 		}},
-		{"", step{tool: "get_fild", arguments: `{}`, code: "-32602", want: []string{"Did you mean get_field?"}}},
+		{"", step{tool: "get_fild", arguments: `{}`, kind: recourse.KindUnknownTool, want: []string{"Did you mean get_field?"}}},
 		{"garbage", fine("clean")},
 		{"twice", fine("first")},
 		{"wrong-id", fine("mine")},

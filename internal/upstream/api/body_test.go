@@ -38,7 +38,7 @@ func TestAPIBodiesInTheContractsForm(t *testing.T) {
 		},
 		"commerce, a JSON-RPC error": {
 			"commerce", 400, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid params","data":{"field":"order.note","limit":80}}}`,
-			[]string{`"error":{"code":-32602,"message":"Invalid params","data":{"field":"order.note","limit":80,"error":{"code":2001,`},
+			[]string{`"error":{"code":-32602,"message":"Invalid params; Correct order.note.","data":{"field":"order.note","limit":80,"error":{"code":2001,`},
 			recourse.KindUnknown, // the form has no place for the record
 		},
 		"commerce, a status as a code": {

@@ -217,8 +217,8 @@ func TestBadInputToModernServer(t *testing.T) {
 	srv, f := modernOnly(t, testkit.JSON)
 	client := f.Client(t, testkit.Legacy)
 	a, err := client.Post(t.Context(), []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[1]}`), nil)
-	if err != nil || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32602 {
-		t.Errorf("params that are a list: got %+v, %v", a, err)
+	if err != nil || !a.Result(t).IsError {
+		t.Errorf("params that are a list: got %s, %v", a.Body, err)
 	}
 	for _, params := range []string{``, `{}`, `{"protocolVersion":7}`, `{"protocolVersion":"2025-11-25","capabilities":[]}`} {
 		other := testkit.NewClient(t, f.URL, testkit.Legacy)

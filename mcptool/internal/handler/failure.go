@@ -12,6 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/rpccode"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
@@ -216,7 +217,7 @@ func (x *handling) readRPC(r *RPCError) raised {
 	}
 	_ = json.UnmarshalLenient(raw, &head) // it was written here
 	code, _ := strconv.Atoi(string(head.Code))
-	if x.isCall() && !x.req.Continues && code != wire.CodeURLElicitation && e.Kind.Class() != recourse.ClassProtocol {
+	if x.isCall() && !x.req.Continues && code != wire.CodeURLElicitation && !rpccode.ForProgram(e.Kind) {
 		return raised{e: e, original: raw, at: contract.SurfaceRPC, from: reading.Contract}
 	}
 	return raised{e: e, pass: &contract.Answer{

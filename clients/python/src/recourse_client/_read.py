@@ -66,6 +66,14 @@ def _read_question(o: Fields) -> Question:
     return Question(q)
 
 
+def _without_advice(message: str, hints: list[str]) -> str:
+    """Returns the message of a JSON-RPC error without the advice behind it."""
+    for hint in reversed(hints):
+        if message.endswith(f" {hint}"):
+            message = message.removesuffix(f" {hint}").removesuffix(";")
+    return message
+
+
 def read_error(c: Tables, error: Any) -> Failure:
     """Reads the member "error" of a JSON-RPC answer."""
     raw = fields_of(error)
@@ -79,11 +87,12 @@ def read_error(c: Tables, error: Any) -> Failure:
         form = rpc.get("data", {"list": []})
         if str(rpc["code"]) != code or ("shape" in form and not form["shape"].keys() & fields_of(data).keys()):
             continue
-        found = next((f for f in (match_text(t, message) for t in rpc["messages"]) if f is not None), None)
-        is_own = found is not None if "data" not in rpc else read(c, form, data, e, e) is not None
-        if is_own:  # the data tell the form
+        is_own = "data" in rpc and read(c, form, data, e, e) is not None  # the data tell the form
+        told = _without_advice(message, list_of(e.get("hints")))
+        found = next((f for f in (match_text(t, told) for t in rpc["messages"]) if f is not None), None)
+        if is_own or found is not None and "data" not in rpc:
             inner = c.by_code.get(text_of(e.get("code")))
-            e = {"message": cut(message), **e} if found is None else e
+            e = {"message": cut(told), **e} if found is None else e
             e["code"] = entry["code"]
             store(e, found)
             return Failure.of(completed(c, e, inner if inner is not entry else None), c)  # the object inside says more

@@ -233,10 +233,29 @@ def _encoded(e: Fields) -> Fields:
     return {name: to[name] for name in (*LIKE, *sorted(to.keys() - LIKE.keys())) if name in to}
 
 
+# What the client's program has to handle: it negotiates with the server, or opens another session.
+FOR_PROGRAM = {"header_mismatch", "missing_capability", "unsupported_version", "unknown_session"}
+
+
+def _becomes_result(s: Bound) -> bool:
+    """Says whether a failure is written as a tool result, unless its code has another form."""
+    kind = kind_of(s.e)
+    told = s.c.table["unknownTool"] == "result" if kind == "unknown_tool" else kind not in FOR_PROGRAM
+    return s.call.method == "tools/call" and not s.call.status and told
+
+
+def _with_advice(message: str, hints: list[str]) -> str:
+    """Returns the message of a JSON-RPC error with the advice: few clients show anything else of it."""
+    for hint in hints:
+        if not message.endswith(hint):
+            message += (" " if message.endswith((".", "!", "?")) else "; ") + hint
+    return message
+
+
 def _message(s: Bound) -> str:
     """Returns the sentence in the form of the code."""
     e, entry = s.e, s.entry
-    if not entry or s.is_unlisted or (entry is s.c.default and class_of(e) == "protocol"):
+    if not entry or s.is_unlisted or (entry is s.c.default and class_of(e) == "protocol" and not _becomes_result(s)):
         return _sentence(e)
     bare = Bound(s.c, e, s.call, entry, True)
     fitting = [t for t in entry.get("message", ()) if not (e.get("effect") == "unknown" and "{afterMs:" in t)]
@@ -533,18 +552,19 @@ def write(c: Tables, record: Fields, call: Call) -> Answer:
         headers = {"Content-Type": "application/problem+json"}
         return Answer("http", status=status, headers=headers, body=dump(_problem(s, 404)))
     if rpc := entry.get("rpc"):
-        error: Fields = {"code": rpc["code"], "message": _rendered(rpc["messages"], s) or ""}
+        hints = list_of(_in_result(s).e.get("hints"))[:1]  # the data have no more
+        error: Fields = {"code": rpc["code"], "message": _with_advice(_rendered(rpc["messages"], s) or "", hints)}
         if "data" in rpc:
             data = _value(rpc["data"], s, s.e)
             error["data"] = {} if data is None else data
         return Answer("error", error=error, status=status)
-    as_result = c.table["unknownTool"] == "result" if kind == "unknown_tool" else KINDS[kind] != "protocol"
-    if is_of_tool and as_result:
+    if _becomes_result(s):
         return Answer("result", result=_result(s))
     is_ours = KINDS[kind] == "protocol" and entry is c.default  # the contract has no word for it
     own = _encoded({**s.e, "code": kind, "contract": "recourse", "hints": []} if is_ours else s.e)
     data = {**own, **_problem(s, call.status)} if call.status else own
-    return Answer("error", error={"code": RPC_CODES[kind], "message": _message(s), "data": data}, status=status)
+    message = _with_advice(_message(s), [] if is_ours else list_of(s.e.get("hints")))
+    return Answer("error", error={"code": RPC_CODES[kind], "message": message, "data": data}, status=status)
 
 
 def _whole(s: Bound, http: Fields) -> Answer:
