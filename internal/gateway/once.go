@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -21,7 +22,7 @@ import (
 
 // once keeps a call from happening again that somebody repeats. See package once for what is remembered, and who decides.
 func once(c *call, next next) *failure {
-	if c.rule.Once == nil || c.g.ledger == nil || !c.req.isCall() || c.rule.nature == retry.Reads || c.req.continues() {
+	if c.rule.Once == nil || !c.req.isCall() || c.rule.nature == retry.Reads || c.req.continues() {
 		return next(c)
 	}
 	k := &keyed{call: c, rule: c.rule.Once, pointers: c.rule.Once.Key}
@@ -29,6 +30,9 @@ func once(c *call, next next) *failure {
 		if k.pointers = c.on.contract.OnceKey(c.req.msg.Name); k.pointers == nil {
 			return next(c)
 		}
+	}
+	if c.g.ledger == nil { // the configuration has been reloaded since, but a store needs a restart
+		return k.noStore(errNoStore)
 	}
 	if e := k.identify(); e != nil {
 		return answer.Settled(e)
@@ -350,6 +354,8 @@ func (k *keyed) noStore(err error) *failure {
 	return answer.Settled(recourse.Unavailable("").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).WithRetryAfter(storeWait).
 		WithMessage("The gateway cannot remember calls at the moment, and does not send one that must not be made twice.").CausedBy(err))
 }
+
+var errNoStore = errors.New("the gateway was started without a store")
 
 // storeWait is how long a client is told to wait for the store.
 const storeWait = 5 * time.Second

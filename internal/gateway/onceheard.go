@@ -38,6 +38,9 @@ type listening struct {
 // Do implements [upstream.Connection].
 func (l listening) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	k := l.k
+	if ctx.Err() != nil {
+		return nil, upstream.EndedBeforeSend(ctx, l.Name())
+	}
 	if !k.claimed.MaySend() {
 		return nil, k.noStore(errNoBeat).Err
 	}

@@ -124,6 +124,9 @@ func (c *Command) check(ctx context.Context, env *term.Environment, r *load.Read
 	for _, warning := range slices.Concat(warningsOfUsers(r), warningsOfTimeouts(r)) {
 		env.Painter(env.Stderr).Printf(term.Plain, "recourse: warning: %s\n", warning)
 	}
+	for _, warning := range warningsOfOnce(cfg) {
+		env.Painter(env.Stderr).Printf(term.Plain, "recourse: warning: %s\n", warning)
+	}
 	warnOfIssuers(ctx, env, cfg)
 	warnOfRedis(ctx, env, cfg)
 	err := checkStore(ctx, env, cfg)

@@ -110,18 +110,36 @@ func Open(tb testing.TB, g *gateway.Gateway, inMemory bool) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	end := make(chan struct{})
-	go func() {
-		defer close(end)
-		_ = g.Serve(ctx, ln, 0) // breaks current calls off
-	}()
-	tb.Cleanup(func() {
-		cancel()
-		<-end
-	})
-	return "http://" + ln.Addr().String()
+	url, end := serve(g, ln)
+	tb.Cleanup(end)
+	return url
 }
+
+// Serve serves a gateway on loopback until end is called, which breaks its calls off.
+func Serve(tb testing.TB, g *gateway.Gateway) (url string, end func()) {
+	tb.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return serve(g, ln)
+}
+
+func serve(g *gateway.Gateway, ln net.Listener) (url string, end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = g.Serve(ctx, ln, 0)
+	}()
+	return "http://" + ln.Addr().String(), func() {
+		cancel()
+		<-ended
+	}
+}
+
+// Silent is a log that nobody reads.
+var Silent = slog.New(slog.DiscardHandler)
 
 // Impatient makes a gateway wait only briefly for processes.
 var Impatient = gateway.Reach{
