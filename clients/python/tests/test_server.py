@@ -75,6 +75,13 @@ async def fast_session(server: Any) -> AsyncIterator[Any]:
         yield client
 
 
+def has_fastmcp() -> bool:
+    try:  # fastmcp-slim has only the client
+        return hasattr(import_module("fastmcp"), "FastMCP")
+    except ImportError:
+        return False
+
+
 HAS_MCP = find_spec("mcp") is not None
 IS_SECOND = HAS_MCP and hasattr(import_module("mcp"), "Client")
 SERVERS = [
@@ -82,7 +89,7 @@ SERVERS = [
     for make, session, name, is_there in (
         (first_server, first_session, "mcp 1", HAS_MCP and not IS_SECOND),
         (second_server, second_session, "mcp 2", IS_SECOND),
-        (fast_server, fast_session, "fastmcp", find_spec("fastmcp") is not None),
+        (fast_server, fast_session, "fastmcp", has_fastmcp()),
     )
 ]
 

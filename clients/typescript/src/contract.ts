@@ -1,7 +1,10 @@
 import { type Advice, advised } from "./answers.js";
 import { decide, type Decision, type Nature } from "./decide.js";
 import { keepFailures } from "./fetch.js";
-import type { Called, Caller, HTTPAnswer, Params, RecoverOptions, Signal } from "./options.js";
+import { metaKey } from "./kinds.js";
+import {
+  type Called, type Caller, CallFailed, type HTTPAnswer, InputNeeded, type Params, type RecoverOptions, type Signal,
+} from "./options.js";
 import { type HeadersLike, parseError, parseHTTP, parseResult, type Reading } from "./read.js";
 import { type Fields, own, set, type Value } from "./record.js";
 import { connected, recovered } from "./recover.js";
@@ -84,12 +87,18 @@ export function recover(
 ): unknown {
   const c = typeof contract === "string" ? new Contract(contract) : contract;
   const given = { server: new Server(), ...options };
-  if (typeof client === "function") return (params: Called) => recovered(c, client, params, given);
+  const run = async (caller: Caller, params: Called, more: RecoverOptions): Promise<unknown> =>
+    recovered(c, caller, params, more).catch((ended: unknown) => {
+      const result = options.returns === true ? resultOf(c, ended, params, more) : undefined;
+      if (result) return result;
+      throw ended;
+    });
+  if (typeof client === "function") return (params: Called) => run(client, params, given);
   const send = (client.callTool as (...all: unknown[]) => Promise<unknown>).bind(client);
   const callTool = async (params: Params, ...more: unknown[]): Promise<unknown> => {
     const call: Caller = (args, signal) => send({ ...params, ...args }, ...withSignal(client.callTool, more, signal));
     const signal = more.map((one) => own(one as Value, "signal") as Signal | undefined).find((one) => one);
-    return recovered(c, call, params, signal ? { ...given, signal } : given);
+    return run(call, params, signal ? { ...given, signal } : given);
   };
   return new Proxy(client, {
     get(target, name) {
@@ -97,6 +106,22 @@ export function recover(
       return typeof value === "function" && name !== "callTool" ? (value as CallTool).bind(target) : value;
     },
   });
+}
+
+/** Returns what a call has ended with as a result, for a model to read: one text says everything. */
+function resultOf(c: Contract, ended: unknown, params: Called, options: RecoverOptions): unknown {
+  const tools = options.tools?.map((tool) => tool.name);
+  const call = { tool: params.name, arguments: params.arguments, outputSchema: true, ...(tools && { tools }) };
+  if (ended instanceof CallFailed) return asResult(c.write(ended.failure, call));
+  return ended instanceof InputNeeded ? asResult(c.ask(ended.question, call)) : undefined;
+}
+
+/** Returns an answer as the result of a tool: the errors of the protocol no tool can send. */
+export function asResult(answer: Answer): ToolResult {
+  if (answer.surface === "result") return answer.result;
+  const { message, data } = answer.surface === "error" ? answer.error : { message: answer.body, data: undefined };
+  const meta = own(data as Value, "v") === undefined ? {} : { _meta: { [metaKey]: data } };
+  return { content: [{ type: "text", text: message }], isError: true, ...meta };
 }
 
 /** Adds the signal to what else an SDK's callTool is given: its options come last, in version 1 after a schema. */

@@ -34,6 +34,7 @@ export interface Verification {
 
 /** How recover works. server is the state that callers of one server share. timeoutMs limits the whole call (default: 5
  * minutes), attemptTimeoutMs an attempt (default: the same, less a quarter, at most 15 s, if something could follow).
+ * returns: what a call ends with is returned as a result in the contract's form, not thrown: a model reads it there.
  * If trusted is false, the server's word that a call took no effect does not count. natures says what tools do if the
  * contract does not; tools are those of tools/list. connect connects an account, and answer returns arguments: the call
  * is repeated with them. observe is called with each step, which is added to report.
@@ -46,6 +47,7 @@ export interface RecoverOptions {
   readonly attemptTimeoutMs?: number;
   readonly signal?: Signal;
   readonly trusted?: boolean;
+  readonly returns?: boolean;
   readonly natures?: { readonly [tool: string]: Nature };
   readonly tools?: readonly { readonly name: string; readonly inputSchema?: unknown }[];
   readonly connect?: (failure: Failure) => unknown;

@@ -1,9 +1,8 @@
-import { Contract } from "./contract.js";
+import { asResult, Contract } from "./contract.js";
 import { effectOf, type Nature } from "./decide.js";
 import * as failures from "./failures.js";
-import { metaKey } from "./kinds.js";
 import { CallFailed, InputNeeded } from "./options.js";
-import { classOf, copyOf, type Fields, fieldsOr, own, type Value } from "./record.js";
+import { classOf, copyOf, type Fields, fieldsOr, own } from "./record.js";
 import type { Failure, Question, ToolResult } from "./types.js";
 
 export * from "./failures.js";
@@ -66,12 +65,7 @@ function sent(c: Contract, failed: Failure | { question: Question }, registered:
   const argument = c.table.layouts[0].format?.argument;
   const formatArgument = argument !== undefined && own(copyOf(given), argument) !== undefined;
   const call = { tool: name, arguments: given, tools, formatArgument, outputSchema: config.outputSchema !== undefined };
-  const answer = "question" in failed ? c.ask(failed.question, call) : c.write(settled(failed, config), call);
-  if (answer.surface === "result") return answer.result;
-  const { message, data } = answer.surface === "error" ? answer.error : { message: answer.body, data: undefined };
-  const isRecord = own(data as Value, "v") !== undefined; // the error itself no tool can throw
-  const meta = isRecord ? { _meta: { [metaKey]: data } } : {};
-  return { content: [{ type: "text", text: message }], isError: true, ...meta };
+  return asResult("question" in failed ? c.ask(failed.question, call) : c.write(settled(failed, config), call));
 }
 
 /** Says who has failed, and whether anything was changed, unless the author has said it. */

@@ -4,6 +4,8 @@ import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { McpServer as McpServer1 } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { McpServer as McpServer2 } from "@modelcontextprotocol/server";
 import { Contract, recover, recoverConnect } from "@recoursehq/client";
+import type { MCPServer as OpenAIServer } from "@openai/agents";
+import { answeringClient, mcpServer } from "@recoursehq/client/frameworks";
 import { notFound, use } from "@recoursehq/client/server";
 
 declare const one: Client1;
@@ -18,3 +20,5 @@ declare const server2: McpServer2;
 use(server1, "fieldmcp");
 use(server2, new Contract("fieldmcp"), { reveal: false });
 export const thrown: Error = notFound("field", "12", { hints: ["List them."] });
+export const agents: OpenAIServer = mcpServer("farm", one, "fieldmcp");
+export const answering: Client1 = answeringClient(one, "fieldmcp");

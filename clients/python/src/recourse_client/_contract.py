@@ -11,7 +11,7 @@ from ._answers import Advice, advised
 from ._decide import Decision, judge, settle
 from ._exchange import RAISES, Exchange
 from ._failure import Failure, Question
-from ._http import FailureKeeper
+from ._http import FailureKeeper, sent
 from ._options import Options
 from ._read import read_error, read_http, read_result
 from ._record import Fields
@@ -78,7 +78,17 @@ class Recovering:
         given = given if given.server else replace(given, server=self.options.server)
         if hasattr(self.session, "call_tool_mcp"):  # a Client of FastMCP
             named = {RAISES: False, **named}
-        return await Exchange(self.contract, self.session, name, dict(arguments or {}), given, more, named).run()
+        exchange = Exchange(self.contract, self.session, name, dict(arguments or {}), given, more, named)
+        if not given.returns:
+            return await exchange.run()
+        try:
+            return await exchange.run()
+        except (Failure, Question) as ended:
+            tools = None if exchange.tools is None else [str(tool) for tool in exchange.tools]
+            call = Call(tool=name, arguments=arguments, tools=tools, output_schema=True)  # one text says everything
+            if isinstance(ended, Question):
+                return sent(self.contract.ask(ended, call))
+            return sent(self.contract.write(ended, call))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.session, name)

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 from ._decide import settle
 from ._failure import Failure, Question
+from ._kinds import META_KEY
 from ._read import read_error, read_http, read_result
 from ._record import Fields, dump, fields_of, parse_json
 from ._tables import Tables
+from ._write import Answer
 
 
 class Raised(NamedTuple):
@@ -68,6 +70,20 @@ def _refused(failed: Failure, status: int) -> Raised:
 # The HTTP statuses and JSON-RPC codes by which a call is refused before anything is done.
 _REFUSING_STATUSES = (400, 401, 403, 405, 406, 413, 415, 421, 429)
 _REFUSING_CODES = (-32700, -32600, -32601, -32602, -32020, -32021, -32022)
+
+
+def sent(answer: Answer) -> Any:
+    """Returns an answer as a tool result: that of the official SDK if it is there, else a dict."""
+    result, error = answer.result, answer.error
+    if answer.surface == "error":
+        is_record = bool(fields_of(error.get("data")).get("v"))
+        meta = {"_meta": {META_KEY: error["data"]}} if is_record else {}
+        result = {"content": [{"type": "text", "text": error["message"]}], "isError": True, **meta}
+    try:
+        from mcp.types import CallToolResult  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        return result
+    return CallToolResult.model_validate(result)
 
 
 def _headers(response: Any) -> Mapping[str, str]:

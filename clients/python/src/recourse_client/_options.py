@@ -45,6 +45,7 @@ class Options:
     connect(failure) has an account connected; answer(question) returns arguments; they may be coroutines, as all hooks.
     landed(verification) returns True, False, or None for an open question.
     succeeded(items) is given what a batch has done.
+    returns: what a call ends with is returned as a result in the contract's form, not raised: a model reads it there.
     observe(step) is told of each step, and report is a list that the steps are added to. sleep(seconds) waits.
     attempt_timeout_ms: left out, an attempt may take as long as the call; a quarter of that less, at most 15 s, if
     something could be done then."""
@@ -53,6 +54,7 @@ class Options:
     timeout_ms: float = 300_000
     attempt_timeout_ms: float | None = None
     trusted: bool = True
+    returns: bool = False
     natures: Mapping[str, str] = field(default_factory=dict)
     tools: list[Any] | None = None
     connect: Callable[[Failure], Any] | None = None

@@ -29,8 +29,7 @@ from ._failure import (
     UnknownTool,
     Unreachable,
 )
-from ._http import plain
-from ._kinds import META_KEY
+from ._http import plain, sent
 from ._paths import convert
 from ._record import Fields, class_of, fields_of
 from ._write import Answer, Call
@@ -128,9 +127,10 @@ class _Guard:
         except Exception as error:
             if _is_protocol_error(error):
                 raise
-            tools = await self.tools()
-            answer = self.answer(error, name, arguments, tools)
-            return _sent(answer)
+            answer = self.answer(error, name, arguments, await self.tools())
+            if answer.surface == "error" and (refused := _protocol_error(answer)):
+                raise refused from error
+            return sent(answer)
 
     async def tools(self) -> dict[str, Fields]:
         """Returns the tools of the server, by name."""
@@ -167,20 +167,11 @@ def _is_protocol_error(error: Exception) -> bool:
     return hasattr(error, "error") and hasattr(getattr(error, "error"), "code")  # noqa: B009
 
 
-def _sent(answer: Answer) -> Any:
-    """Returns an answer as the official SDK takes it from a tool."""
-    types = import_module("mcp.types")
-    if answer.surface == "result":
-        return types.CallToolResult.model_validate(answer.result)
-    exceptions = import_module("mcp.shared.exceptions")
-    if hasattr(exceptions, "MCPError"):
-        error = answer.error
-        raise exceptions.MCPError(error["code"], error["message"], error.get("data"))
-    error = answer.error  # version 1 has no errors of the protocol for tools
-    record = error.get("data")
-    meta = {"_meta": {META_KEY: record}} if fields_of(record).get("v") else {}
-    text = {"type": "text", "text": error["message"]}
-    return types.CallToolResult.model_validate({"content": [text], "isError": True, **meta})
+def _protocol_error(answer: Answer) -> Exception | None:
+    """Returns the exception that version 2 of the SDK sends as an error; version 1 has none for tools."""
+    exceptions, error = import_module("mcp.shared.exceptions"), answer.error
+    is_second = hasattr(exceptions, "MCPError")
+    return exceptions.MCPError(error["code"], error["message"], error.get("data")) if is_second else None
 
 
 def _middleware(guard: _Guard) -> Any:
@@ -191,7 +182,7 @@ def _middleware(guard: _Guard) -> Any:
     class Failures(middleware):  # type: ignore[misc,valid-type]
         async def on_call_tool(self, context: Any, call_next: Any) -> Any:
             message = context.message
-            sent = await guard.run(lambda: call_next(context), message.name, message.arguments)
-            return sent if isinstance(sent, result) else result.from_mcp_result(sent)
+            answered = await guard.run(lambda: call_next(context), message.name, message.arguments)
+            return answered if isinstance(answered, result) else result.from_mcp_result(answered)
 
     return Failures()
