@@ -2,12 +2,16 @@ package cli_test
 
 import (
 	"context"
+	"strings"
+	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/recoursehq/recourse/internal/cli"
 	"github.com/recoursehq/recourse/internal/policy/once"
 	"github.com/recoursehq/recourse/internal/store"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // onceRows makes a store with calls that are made once: oncerows FILE.
@@ -25,5 +29,16 @@ func onceRows(ts *testscript.TestScript, neg bool, args []string) {
 			Caller: "alice", RequestID: id, Created: began, Changed: began, Expires: began.Add(24 * time.Hour),
 		})
 		ts.Check(err)
+	}
+}
+
+// The key of a call travels in its _meta.
+func TestCallSendsItsKey(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	got := callTool(t, srv.URL(), nil, "--key", "k-1", testkit.OrderCreate, testkit.OrderArgs)
+	calls := srv.Calls(testkit.OrderCreate)
+	if got.code != cli.ExitOK || len(calls) != 1 || !strings.Contains(string(calls[0].Body), `"io.github.recoursehq/idempotencyKey":"k-1"`) {
+		t.Errorf("%+v: %+v", got, calls)
 	}
 }

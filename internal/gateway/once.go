@@ -70,9 +70,9 @@ func (k *keyed) identify() *recourse.Error {
 	picked, whole := claims.Pick(arguments, k.pointers)
 	switch {
 	case k.pointers.Required() && given == "":
-		return recourse.Missing(keyMembers[0]).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone).
+		return recourse.Missing(claims.KeyMembers[0]).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone).
 			WithMessage("This tool takes an idempotency key: a text of its own for each call that is meant, in _meta[%q] "+
-				"or in the header %s.", keyMembers[0], api.KeyHeader)
+				"or in the header %s.", claims.KeyMembers[0], api.KeyHeader)
 	case len(k.pointers) > 0 && !k.pointers.Required() && whole:
 		kind, key = "chosen", claims.Print(picked)
 	case given != "" && (len(k.pointers) == 0 || k.pointers.Required()):
@@ -116,7 +116,7 @@ func (c *call) scope() []string {
 // ownKey returns the key that the client has sent, or "".
 func (r *request) ownKey() (string, *recourse.Error) {
 	keys := slices.Clone(r.header[api.KeyHeader])
-	for _, name := range keyMembers {
+	for _, name := range claims.KeyMembers {
 		raw := json.Lookup(r.msg.Meta, json.Pointer("").AppendToken(name))
 		if raw == nil {
 			continue

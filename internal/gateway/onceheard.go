@@ -57,10 +57,10 @@ func (l listening) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, e
 		k.heard.stop()
 	}
 	k.heard = h
-	longest := k.on.to.entry.MaxTimeout + k.call.rule.wait + lateFor
-	k.g.background(longest, func(life context.Context) {
+	longest, window, up := k.on.to.entry.MaxTimeout+k.call.rule.wait+lateFor, int(k.table.config.DecideWithin), l.Connection
+	k.g.background(longest, func(life context.Context) { // which may outlive the call, and its memory
 		defer b.Leave()
-		h.run(life, l.Connection, own, int(k.table.config.DecideWithin))
+		h.run(life, up, own, window)
 	})
 	select {
 	case b := <-h.begun:
@@ -92,7 +92,7 @@ func (k *keyed) ownRequest(r *upstream.Request) (*upstream.Request, error) {
 // withKey returns a message with that key in its _meta, and no other one.
 func withKey(m *wire.Message, key string) []byte {
 	meta := m.Meta
-	for _, name := range keyMembers {
+	for _, name := range claims.KeyMembers {
 		meta = json.Without(meta, name)
 	}
 	text := m.Raw
@@ -103,7 +103,7 @@ func withKey(m *wire.Message, key string) []byte {
 	if wire.Parse(bytes.Clone(text), bare) != nil {
 		return text
 	}
-	member := json.AppendQuote(append(json.AppendQuote(nil, keyMembers[0]), ':'), key)
+	member := json.AppendQuote(append(json.AppendQuote(nil, claims.KeyMembers[0]), ':'), key)
 	return wire.Splice(nil, bare.Raw, bare.PutMeta(member))
 }
 

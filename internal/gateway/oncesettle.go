@@ -172,7 +172,7 @@ func (c *call) inquire(ctx context.Context, tool string, arguments []byte) (mess
 // inquiry returns the message that calls another tool.
 func (r *request) inquiry(tool string, arguments []byte) []byte {
 	meta := json.Without(r.msg.Meta, "progressToken")
-	for _, name := range keyMembers {
+	for _, name := range claims.KeyMembers {
 		meta = json.Without(meta, name)
 	}
 	var params json.Members

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	claims "github.com/recoursehq/recourse/internal/policy/once"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
@@ -120,15 +121,11 @@ func (a *attempt) do() (*wire.Answer, error) {
 	}
 }
 
-// keyMembers are the members of _meta in which a client sends a call's idempotency key, the most likely
-// first.
-var keyMembers = []string{"io.github.recoursehq/idempotencyKey", "idempotency-key", "idempotency_key"}
-
 // newKey returns a call's idempotency key for an HTTP API, which is the same for every repetition. A client's own
 // key is kept apart from those of other callers and tools.
 func newKey(of *request, who *caller, on *endpoint) string {
 	given := of.header.Get(api.KeyHeader)
-	for _, name := range keyMembers {
+	for _, name := range claims.KeyMembers {
 		if raw := json.Lookup(of.msg.Meta, json.Pointer("").AppendToken(name)); raw.Kind() == '"' && given == "" {
 			given = string(raw)
 		}

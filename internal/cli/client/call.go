@@ -16,6 +16,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
+	"github.com/recoursehq/recourse/internal/policy/once"
 	"github.com/recoursehq/recourse/internal/privacy/visible"
 )
 
@@ -28,6 +29,7 @@ type CallCommand struct {
 	Reads     []string       `placeholder:"NAME" help:"Contract that the server follows, and families of failures: weak signs count."`
 	Timeout   *time.Duration `placeholder:"DURATION" help:"How long the call may take (1m; with --recover 5m: three retries fit)."`
 	Recover   bool           `help:"Wait, repeat and verify as the contract of --reads asks of a client, and report it on standard error."`
+	Key       string         `placeholder:"KEY" help:"Idempotency key of the call, the same for each repetition (docs/once.md)."`
 	JSON      bool           `help:"Print the whole result as JSON."`
 }
 
@@ -63,6 +65,9 @@ func (c *CallCommand) Run(ctx context.Context, env *term.Environment, command te
 	}
 	defer session.Close()
 	params := &mcp.CallToolParams{Name: c.Tool, Arguments: arguments}
+	if c.Key != "" {
+		params.Meta = mcp.Meta{once.KeyMembers[0]: c.Key}
+	}
 	var result *mcp.CallToolResult
 	if c.Recover {
 		result, err = c.recover(ctx, env, session, reader.Weak, params)

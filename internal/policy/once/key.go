@@ -15,6 +15,9 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
+// KeyMembers are the members of _meta in which a client sends a call's idempotency key, the most likely first.
+var KeyMembers = []string{"io.github.recoursehq/idempotencyKey", "idempotency-key", "idempotency_key"}
+
 // MaxKey is the longest key that a client may give, in bytes.
 const MaxKey = 255
 
