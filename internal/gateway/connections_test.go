@@ -120,3 +120,21 @@ func TestUnsupportedMethods(t *testing.T) {
 		}
 	}
 }
+
+// A client without a session has no stream, whether its server is up, has sessions, or is down.
+func TestNoStreamWithoutSession(t *testing.T) {
+	t.Parallel()
+	plain, sessions, down := testkit.NewServer(t, testkit.WithoutSessions()), testkit.NewServer(t), testkit.NewServer(t)
+	if err := down.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	for name, srv := range map[string]*testkit.Server{"without sessions": plain, "with sessions": sessions, "down": down} {
+		client := gatewaytest.Start(t, srv.URL()).As(t, testkit.Legacy)
+		s, err := client.Listen(t.Context(), "")
+		if err != nil || s.Status != http.StatusMethodNotAllowed || s.Header.Get("Allow") != http.MethodPost {
+			t.Errorf("%s: got %+v, %v", name, s, err)
+			continue
+		}
+		s.Close()
+	}
+}

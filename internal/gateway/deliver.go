@@ -185,8 +185,14 @@ const (
 )
 
 // holdOpen gives a client its stream although the server is down, and opens it there later on. An error status would end
-// the whole session of a client that uses the Go SDK, even though calls can be answered.
+// the whole session of a client that uses the Go SDK, even though calls can be answered. A client without a session has no
+// stream, whether the server is up or not: some that are given one wait in it for an older transport, for ever.
 func holdOpen(c *call, next next) *failure {
+	if c.req.method == http.MethodGet && c.session == nil && !c.req.stdio {
+		c.reply.Header()["Allow"] = []string{http.MethodPost}
+		e := recourse.New(recourse.KindInvalidRequest, "Without a session there is no stream to open: send messages with POST.")
+		return &failure{Err: e, Status: http.StatusMethodNotAllowed, Expected: true}
+	}
 	f := next(c)
 	if c.req.method != http.MethodGet {
 		return f
