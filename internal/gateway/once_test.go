@@ -157,7 +157,7 @@ func TestOnceTogether(t *testing.T) {
 	_, address := onceStore(t)
 	var clients []*testkit.Client
 	for range 2 {
-		clients = append(clients, startOnce(t, srv, openOnce(t, address), "once: true").Client(t, testkit.Modern))
+		clients = append(clients, startOnce(t, srv, openOnce(t, address), "once: {delivered: replay}").Client(t, testkit.Modern))
 	}
 	srv.Always(testkit.OrderCreate, testkit.Fault{Name: "slow", Happen: func(e *testkit.Exchange) {
 		time.Sleep(300 * time.Millisecond) // so that the others come meanwhile

@@ -11,7 +11,8 @@ import (
 // A durable writes to an SQLite file what must outlive a crash of the machine. Such a commit takes a disk's time, so that all
 // that is written at about the same time shares one: while one commit is under way, the next one collects.
 type durable struct {
-	db *sql.DB
+	db         *sql.DB
+	statements map[string]*sql.Stmt // by their text; of whoever commits
 
 	mu      sync.Mutex
 	waiting []*write
@@ -71,25 +72,26 @@ func (d *durable) commit(ctx context.Context, together []*write) {
 	}
 }
 
+// transaction carries the writes out and commits them. The file has one connection: what else is written meanwhile waits, or is
+// synced as well.
 func (d *durable) transaction(ctx context.Context, together []*write) (err error) {
-	conn, err := d.db.Conn(ctx)
-	if err != nil {
+	if _, err := d.db.ExecContext(ctx, "PRAGMA synchronous = FULL"); err != nil {
 		return fmt.Errorf("reach the store: %w", err)
 	}
 	defer func() {
-		_, back := conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA synchronous = NORMAL")
-		err = errors.Join(err, back, conn.Close())
+		_, back := d.db.ExecContext(context.WithoutCancel(ctx), "PRAGMA synchronous = NORMAL")
+		err = errors.Join(err, back)
 	}()
-	if _, err := conn.ExecContext(ctx, "PRAGMA synchronous = FULL"); err != nil {
+	if err := d.prepare(ctx); err != nil {
 		return fmt.Errorf("reach the store: %w", err)
 	}
-	tx, err := conn.BeginTx(ctx, nil)
+	tx, err := d.db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("reach the store: %w", err)
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to undo
 	for _, w := range together {
-		if w.err = w.do(ctx, tx); w.err != nil && !isAlone(w.err) {
+		if w.err = w.do(ctx, prepared{tx, d}); w.err != nil && !isAlone(w.err) {
 			return w.err
 		}
 	}
@@ -97,6 +99,45 @@ func (d *durable) transaction(ctx context.Context, together []*write) (err error
 		return fmt.Errorf("write to the store: %w", err)
 	}
 	return nil
+}
+
+// prepare prepares the statements that were used and are not prepared yet: parsing them takes longer than running them.
+func (d *durable) prepare(ctx context.Context) error {
+	for query, statement := range d.statements {
+		if statement != nil {
+			continue
+		}
+		made, err := d.db.PrepareContext(ctx, query)
+		if err != nil {
+			return err
+		}
+		d.statements[query] = made
+	}
+	return nil
+}
+
+// A prepared is a transaction with prepared statements. Whoever commits has them to itself.
+type prepared struct {
+	*sql.Tx
+
+	of *durable
+}
+
+// ExecContext implements [querier].
+func (p prepared) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if made := p.of.statement(query); made != nil {
+		return p.StmtContext(ctx, made).ExecContext(ctx, args...)
+	}
+	return p.Tx.ExecContext(ctx, query, args...)
+}
+
+// statement returns a prepared statement, or nil if it is prepared for the next time.
+func (d *durable) statement(query string) *sql.Stmt {
+	made, known := d.statements[query]
+	if !known {
+		d.statements[query] = nil
+	}
+	return made
 }
 
 // isAlone reports whether a statement has failed without effect on the others: it has read what is not there.

@@ -65,7 +65,7 @@ func openSQLite(path string, create bool) (*Store, error) {
 	s := &Store{name: path, writes: writes, reads: reads, rows: 1} // SQLite finds a parameter by going through all of the statement's
 	s.lock = func(ctx context.Context) (func(bool), error) { return lockFile(ctx, path+"-lock") }
 	s.tidy = func(ctx context.Context) error { return freeFile(ctx, writes) }
-	s.durable = &durable{db: writes}
+	s.durable = &durable{db: writes, statements: map[string]*sql.Stmt{}}
 	return s, nil
 }
 
