@@ -137,7 +137,7 @@ def test_arguments_and_tools_are_the_caller_s(make: Any, connect: Any) -> None:
     failure = failed(make, connect, "recourse", "get_field", {})
     assert (failure.kind, str(failure)) == ("missing_param", "Parameter id is required.")
     failure = failed(make, connect, "recourse", "fine", {"n": "many"})
-    assert (failure.kind, failure.record["violations"][0]["param"]) == ("invalid_type", "n")
+    assert (failure.kind, str(failure)[:20]) == ("invalid_type", "Parameter n must be ")
     assert failed(make, connect, "recourse", "no_such_tool", {}).kind == "unknown_tool"
 
 

@@ -168,6 +168,17 @@ def test_keeps_what_the_sdk_drops_from_an_http_error() -> None:
     run(work)
 
 
+@pytest.mark.skipif(not find_spec("fastmcp"), reason="no fastmcp")
+def test_a_client_that_is_opened_later() -> None:
+    async def work() -> None:
+        stdio = import_module("fastmcp.client.transports").StdioTransport(command=sys.executable, args=SERVER)
+        async with recover(import_module("fastmcp").Client(stdio), "fieldmcp") as session:
+            with pytest.raises(NotFound):
+                await session.call_tool("unknown_field", {})
+
+    run(work)
+
+
 def test_a_failure_says_what_it_was() -> None:
     class Down:
         async def call_tool(self, name: str, arguments: Any) -> Any:

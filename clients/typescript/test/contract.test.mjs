@@ -1,5 +1,6 @@
 // Contracts as JSON.
 import assert from "node:assert/strict";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { builtin, Contract, ContractError } from "@recoursehq/client";
 
@@ -39,4 +40,17 @@ test("a server writes, and a client reads", () => {
   const answer = contract.write(contract.failures.FIELD_NOT_FOUND("There is no field 12."), { tool: "get_field" });
   assert.equal(answer.surface, "result");
   assert.equal(contract.parseResult(answer.result).failure.code, "FIELD_NOT_FOUND");
+});
+
+test("the first lines of the README work", async (t) => {
+  const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
+  const [lines] = /^ {4}import (?:.*\n)+?(?=\S)/m.exec(readme.replaceAll("\n\n", "\n"));
+  const file = new URL("readme.mjs", import.meta.url);
+  writeFileSync(file, lines.replaceAll(/^ {4}/gm, ""));
+  t.after(() => rmSync(file));
+  const { order } = await import(file);
+  const client = { callTool: async ({ arguments: args }) => ({ content: [], structuredContent: args }) };
+  assert.deepEqual((await order(client, "A-17")).structuredContent, { reference: "A-17" });
+  const down = { callTool: async () => { throw new Error("reset"); } };
+  await assert.rejects(order(down, "A-17"), /reset/);
 });

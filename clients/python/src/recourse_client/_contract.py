@@ -90,6 +90,13 @@ class Recovering:
                 return sent(self.contract.ask(ended, call))
             return sent(self.contract.write(ended, call))
 
+    async def __aenter__(self) -> Recovering:
+        await self.session.__aenter__()
+        return self
+
+    async def __aexit__(self, *how: Any) -> Any:
+        return await self.session.__aexit__(*how)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.session, name)
 

@@ -90,7 +90,7 @@ def read_error(c: Tables, error: Any) -> Failure:
         is_own = "data" in rpc and read(c, form, data, e, e) is not None  # the data tell the form
         told = _without_advice(message, list_of(e.get("hints")))
         found = next((f for f in (match_text(t, told) for t in rpc["messages"]) if f is not None), None)
-        if is_own or found is not None and "data" not in rpc:
+        if is_own or (found is not None and "data" not in rpc):
             inner = c.by_code.get(text_of(e.get("code")))
             e = {"message": cut(told), **e} if found is None else e
             e["code"] = entry["code"]

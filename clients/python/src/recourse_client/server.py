@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from ._complete import kind_of_status
@@ -134,7 +135,9 @@ class _Guard:
 
     async def tools(self) -> dict[str, Fields]:
         """Returns the tools of the server, by name."""
-        listed = await self.server.list_tools()
+        listing = getattr(self.server, "list_tools", None) or self.server.get_tools  # of fastmcp 2
+        found = await listing()
+        listed = found.values() if isinstance(found, dict) else found
         return {tool.name: plain(tool.to_mcp_tool() if hasattr(tool, "to_mcp_tool") else tool) for tool in listed}
 
     def answer(self, error: Exception, name: str, arguments: Fields | None, tools: dict[str, Fields]) -> Answer:
@@ -177,12 +180,20 @@ def _protocol_error(answer: Answer) -> Exception | None:
 def _middleware(guard: _Guard) -> Any:
     """Returns the middleware of fastmcp that writes failures."""
     middleware = import_module("fastmcp.server.middleware").Middleware
-    result = import_module("fastmcp.tools").ToolResult
+    result = import_module("fastmcp.tools.tool" if find_spec("fastmcp.tools.tool") else "fastmcp.tools").ToolResult
 
     class Failures(middleware):  # type: ignore[misc,valid-type]
         async def on_call_tool(self, context: Any, call_next: Any) -> Any:
             message = context.message
             answered = await guard.run(lambda: call_next(context), message.name, message.arguments)
-            return answered if isinstance(answered, result) else result.from_mcp_result(answered)
+            if isinstance(answered, result):
+                return answered
+            if hasattr(result, "from_mcp_result"):
+                return result.from_mcp_result(answered)
+            said = plain(answered)  # before version 4 the text is all that a failure can have
+            text = "\n".join(block.get("text", "") for block in said["content"])
+            if said.get("isError"):
+                raise import_module("fastmcp.exceptions").ToolError(text)
+            return result(content=text, structured_content=said.get("structuredContent"))
 
     return Failures()
