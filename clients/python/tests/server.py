@@ -50,7 +50,9 @@ class Server:
             version = params["protocolVersion"]
             result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
         elif method == "tools/list":
-            result = {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]}
+            said = {name: {"readOnlyHint": "get" in name} for name in TOOLS}
+            schema = {"type": "object"}
+            result = {"tools": [{"name": n, "inputSchema": schema, "annotations": said[n]} for n in TOOLS]}
         elif method == "tools/call" and params["name"] == "bad":
             error = {
                 "code": -32602,

@@ -19,7 +19,7 @@ SERVER = [str(Path(__file__).with_name("server.py"))]
 
 
 def options() -> Options:
-    return Options(natures={"get_field": "reads", "order_get": "reads"}, sleep=no_sleep, random=lambda: 0)
+    return Options(sleep=no_sleep, random=lambda: 0)  # annotations say which tools read
 
 
 def needs(name: str) -> Any:
@@ -46,12 +46,12 @@ def test_langgraph() -> None:
 
     async def run() -> dict[str, str]:
         connection = {"transport": "stdio", "command": sys.executable, "args": SERVER}
-        client = adapters.MultiServerMCPClient(
-            {"farm": connection}, tool_interceptors=[recovering("recourse", options())]
-        )
+        natures = {"get_field": "reads", "order_get": "reads"}  # an interceptor does not see the annotations
+        interceptors = [recovering("recourse", replace(options(), natures=natures))]
+        client = adapters.MultiServerMCPClient({"farm": connection}, tool_interceptors=interceptors)
         async with client.session("farm") as session:
             load = import_module("langchain_mcp_adapters.tools").load_mcp_tools
-            tools = await load(session, tool_interceptors=[recovering("recourse", options())], server_name="farm")
+            tools = await load(session, tool_interceptors=interceptors, server_name="farm")
             graph = import_module("langgraph.graph")
             node = graph.StateGraph(graph.MessagesState).add_node("tools", agents.ToolNode(tools))
             app = node.add_edge(graph.START, "tools").compile()

@@ -1,5 +1,6 @@
 import { Contract, recover } from "./contract.js";
-import type { RecoverOptions, Signal } from "./options.js";
+import type { RecoverOptions, Signal, Tool } from "./options.js";
+import { Server } from "./server.js";
 import type { Arguments, ToolResult } from "./types.js";
 
 type Result = { readonly content: unknown };
@@ -16,7 +17,8 @@ type ClientLike = {
 export function mcpServer(
   name: string, client: ClientLike, contract: string | Contract = "recourse", options: RecoverOptions = {},
 ) {
-  const session = recover(client, contract, { ...options, returns: true });
+  const c = typeof contract === "string" ? new Contract(contract) : contract;
+  const given = { server: new Server(), ...options, returns: true };
   let listed: unknown[] | undefined;
   return {
     name,
@@ -25,11 +27,17 @@ export function mcpServer(
     close: async (): Promise<void> => client.close(),
     // It is asked at every turn, also while the server is down.
     listTools: async (): Promise<never[]> => (listed ??= (await client.listTools()).tools) as never[],
-    callTool: async (tool: string, args: { [name: string]: unknown } | null): Promise<never> =>
-      ((await session.callTool({ name: tool, arguments: args ?? {} })) as Result).content as never,
+    callTool: async (tool: string, args: { [name: string]: unknown } | null): Promise<never> => {
+      const session = recover(client, c, knowing(listed, given));
+      return ((await session.callTool({ name: tool, arguments: args ?? {} })) as Result).content as never;
+    },
     invalidateToolsCache: async (): Promise<void> => void (listed = undefined),
   };
 }
+
+/** Returns options with the tools of a server, whose annotations say what they do. */
+const knowing = (tools: readonly unknown[] | undefined, options: RecoverOptions): RecoverOptions =>
+  tools && !options.tools ? { ...options, tools: tools as readonly Tool[] } : options;
 
 /** LangChain and LangGraph: a client of an official SDK for loadMcpTools, whose calls do what the contract says when
  * one fails. What is left the model reads as an answer: LangChain adds "Please fix your mistakes." to every error.
@@ -38,13 +46,21 @@ export function mcpServer(
 export function answeringClient<C extends { callTool: (params: never) => Promise<unknown> }>(
   client: C, contract: string | Contract = "recourse", options: RecoverOptions = {},
 ): C {
-  const session = recover(client as unknown as Plain, contract, { ...options, returns: true });
-  const callTool = async (...call: Parameters<Plain["callTool"]>): Promise<unknown> =>
-    ({ ...((await session.callTool(...call)) as object), isError: false });
-  const get = (all: object, name: PropertyKey): unknown => (name === "callTool" ? callTool : Reflect.get(all, name));
-  return new Proxy(session, { get }) as unknown as C;
+  const c = typeof contract === "string" ? new Contract(contract) : contract;
+  const given = { server: new Server(), ...options, returns: true };
+  let listed: unknown[] | undefined;
+  const plain = client as unknown as ClientLike;
+  const callTool = async (...call: Parameters<ClientLike["callTool"]>): Promise<unknown> =>
+    ({ ...((await recover(plain, c, knowing(listed, given)).callTool(...call)) as object), isError: false });
+  const listTools = async (...page: unknown[]): Promise<unknown> => {
+    const found = await (plain.listTools as (...all: unknown[]) => Promise<{ tools: unknown[] }>).apply(plain, page);
+    listed = [...(page[0] === undefined ? [] : (listed ?? [])), ...found.tools];
+    return found;
+  };
+  const own: { readonly [name: PropertyKey]: unknown } = { callTool, listTools };
+  const get = (all: object, name: PropertyKey): unknown => own[name] ?? Reflect.get(all, name);
+  return new Proxy(recover(plain, c, given), { get }) as unknown as C;
 }
-type Plain = { callTool(params: { name: string; arguments?: { [name: string]: unknown } }): Promise<unknown> };
 
 type Executed = { execute?: ((input: never, options: never) => unknown) | undefined };
 type Execute = (input: unknown, options: unknown) => unknown;

@@ -4,7 +4,7 @@ export { builtin } from "./contracts.js";
 export type { Decision, Nature } from "./decide.js";
 export { kinds, metaKey } from "./kinds.js";
 export {
-  CallFailed, type Called, type Caller, InputNeeded, type RecoverOptions, type Step, type Verification,
+  CallFailed, type Called, type Caller, InputNeeded, type RecoverOptions, type Step, type Tool, type Verification,
 } from "./options.js";
 export type { HeadersLike, Reading } from "./read.js";
 export { Server } from "./server.js";

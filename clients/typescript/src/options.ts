@@ -32,6 +32,10 @@ export interface Verification {
   readonly result: unknown;
 }
 
+/** A tool of tools/list. Its annotations say what it does if the contract does not, and the server is trusted. */
+export type Tool = Readonly<{ name: string; inputSchema?: unknown; annotations?: Annotations | undefined }>;
+export type Annotations = Readonly<{ readOnlyHint?: boolean | undefined; idempotentHint?: boolean | undefined }>;
+
 /** How recover works. server is the state that callers of one server share. timeoutMs limits the whole call (default: 5
  * minutes), attemptTimeoutMs an attempt (default: the same, less a quarter, at most 15 s, if something could follow).
  * returns: what a call ends with is returned as a result in the contract's form, not thrown: a model reads it there.
@@ -49,7 +53,7 @@ export interface RecoverOptions {
   readonly trusted?: boolean;
   readonly returns?: boolean;
   readonly natures?: { readonly [tool: string]: Nature };
-  readonly tools?: readonly { readonly name: string; readonly inputSchema?: unknown }[];
+  readonly tools?: readonly Tool[];
   readonly connect?: (failure: Failure) => unknown;
   readonly answer?: (question: Question) => Arguments | Promise<Arguments>;
   readonly landed?: (v: Verification) => boolean | undefined | Promise<boolean | undefined>;

@@ -110,8 +110,11 @@ export const decided = (x: Exchange, e: Fields, tool: string, attempt: number): 
   judge(x.c, e, natureOf(x, tool), attempt, left(x), random(x));
 export function natureOf(x: Exchange, tool: string): Nature {
   const { verify: verified, readers } = x.c.table;
-  const reads = !Object.hasOwn(verified, tool) && readers.some((name) => name === tool || name === "*");
-  return x.options.natures?.[tool] ?? (reads ? "reads" : "writes");
+  const writes = Object.hasOwn(verified, tool);
+  const isTrusted = x.options.trusted !== false && !writes;
+  const said = isTrusted ? x.options.tools?.find((t) => t.name === tool)?.annotations : undefined;
+  const reads = (!writes && readers.some((name) => name === tool || name === "*")) || said?.readOnlyHint === true;
+  return x.options.natures?.[tool] ?? (reads ? "reads" : said?.idempotentHint ? "idempotent" : "writes");
 }
 
 /** Says whether a call that the server names may be made: the server has that tool, and it only reads. */

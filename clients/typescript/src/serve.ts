@@ -1,7 +1,7 @@
 import { asResult, Contract } from "./contract.js";
 import { effectOf, type Nature } from "./decide.js";
 import * as failures from "./failures.js";
-import { CallFailed, InputNeeded } from "./options.js";
+import { type Annotations, CallFailed, InputNeeded } from "./options.js";
 import { classOf, copyOf, type Fields, fieldsOr, own } from "./record.js";
 import type { Failure, Question, ToolResult } from "./types.js";
 
@@ -10,7 +10,6 @@ export * from "./failures.js";
 /** An McpServer of either version of the official SDK. */
 export type ServerLike = { registerTool: (...registration: never[]) => unknown };
 
-type Annotations = { readOnlyHint?: boolean; idempotentHint?: boolean };
 type Config = { annotations?: Annotations; inputSchema?: unknown; outputSchema?: unknown };
 type Callback = (...args: unknown[]) => unknown;
 

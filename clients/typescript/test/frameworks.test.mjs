@@ -14,7 +14,8 @@ const now = Date.now;
 let slept = 0;
 Date.now = () => now() + slept;
 const sleep = async (ms) => void (slept += ms); // waits take no time: the clock goes forward
-const options = () => ({ natures: { get_field: "reads", order_get: "reads" }, sleep, random: () => 0 });
+const options = () => ({ sleep, random: () => 0 }); // annotations say which tools read
+const told = () => ({ ...options(), natures: { get_field: "reads", order_get: "reads" } }); // where they are not known
 const server = { command: process.execPath, args: [fileURLToPath(new URL("server.mjs", import.meta.url))] };
 const calls = { get_field: { id: "12" }, order_create: { reference: "A-17" } };
 
@@ -105,7 +106,7 @@ test("AI SDK", { skip: isOld }, async () => {
   const client = await createMCPClient({ transport: new Stdio(server) });
   const read = {};
   try {
-    const tools = recoverTools(await client.tools(), "recourse", options());
+    const tools = recoverTools(await client.tools(), "recourse", told());
     await generateText({ model: await scripted(read), tools, prompt: "go", stopWhen: stepCountIs(3) });
     check(read);
   } finally {
@@ -119,7 +120,7 @@ test("Mastra", { skip: isOld }, async () => {
   const mcp = new MCPClient({ servers: { farm: { ...server, onToolError: "return" } } });
   const read = {};
   try {
-    const tools = recoverTools(await mcp.listTools(), "recourse", options());
+    const tools = recoverTools(await mcp.listTools(), "recourse", told());
     const agent = new MastraAgent({ id: "farm", name: "farm", instructions: "go", model: await scripted(read, "farm_"), tools });
     await agent.generate("go", { maxSteps: 3 });
     check(read);

@@ -39,7 +39,7 @@ export class Server {
       return answer({ result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo } });
     }
     if (method === "tools/list") {
-      return answer({ result: { tools: tools.map((name) => ({ name, inputSchema: { type: "object" } })) } });
+      return answer({ result: { tools: tools.map((name) => ({ name, inputSchema: { type: "object" }, annotations: { readOnlyHint: /get/.test(name) } })) } });
     }
     if (method === "tools/call" && params.name === "bad") {
       const data = { v: 1, kind: "missing_param", message: "No id." };

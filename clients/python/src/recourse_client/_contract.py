@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -18,6 +19,8 @@ from ._record import Fields
 from ._server import Server
 from ._tables import Tables
 from ._write import Answer, Call, ask, write
+
+_LOG = logging.getLogger("recourse_client")
 
 
 class Contract(Tables):
@@ -99,6 +102,15 @@ class Recovering:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.session, name)
+
+
+async def know_tools(session: Recovering, list_tools: Callable[[], Awaitable[Any]]) -> None:
+    """Has a session know the tools of its server, and their annotations, unless the options have them."""
+    if session.options.tools is None:
+        try:
+            session.options.tools = list(await list_tools())
+        except Exception:
+            _LOG.debug("tools/list has failed", exc_info=True)  # the call itself will tell
 
 
 def recover(session: Any, contract: str | Contract = "recourse", options: Options | None = None) -> Recovering:

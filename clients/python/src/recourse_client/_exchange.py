@@ -128,9 +128,16 @@ class Exchange:
         return judge(self.c, e, self.nature(tool), n, self.left(), self.options.random())
 
     def nature(self, tool: str) -> str:
-        """Returns what a tool does: "writes", "idempotent" or "reads"."""
-        reads = {"*", tool} & set(self.c.table["readers"]) and tool not in self.c.table["verify"]
-        return self.options.natures.get(tool, "reads" if reads else "writes")
+        """Returns what a tool does: "writes", "idempotent" or "reads". By the option, or else by the contract, or else
+        by the annotations of a server that is trusted."""
+        if tool in self.options.natures:
+            return self.options.natures[tool]
+        writes, said = tool in self.c.table["verify"], fields_of((self.tools or {}).get(tool)).get("annotations")
+        if writes or not self.options.trusted:
+            said = None
+        if (not writes and {"*", tool} & set(self.c.table["readers"])) or fields_of(said).get("readOnlyHint"):
+            return "reads"
+        return "idempotent" if fields_of(said).get("idempotentHint") else "writes"
 
     def note(self, action: str, tool: str | None = None, **more: Any) -> None:
         """Tells the caller of a step."""

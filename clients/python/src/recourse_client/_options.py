@@ -41,7 +41,8 @@ class Options:
     """How recover() works.
 
     server: what the callers of one server share. trusted: the server is believed that a call took no effect.
-    natures: what tools do ("writes", "idempotent", "reads") where the contract does not say it. tools: of tools/list.
+    natures: what tools do ("writes", "idempotent", "reads"). tools: of tools/list; their annotations say the same if
+    the contract does not, and the server is trusted.
     connect(failure) has an account connected; answer(question) returns arguments; they may be coroutines, as all hooks.
     landed(verification) returns True, False, or None for an open question.
     succeeded(items) is given what a batch has done.
