@@ -81,9 +81,9 @@ type Config struct {
 	// How much is read of a failure recognised within `decide_within`. A longer one is truncated, and says
 	// so. Up to 8 failures over `decide_within` are held at a time.
 	MaxFailure strictyaml.Size `yaml:"max_failure" default:"4MiB"`
-	// How many bytes of requests may be under way at once, at least twice max_request. A request over the
-	// limit is refused as rate limited, with a wait of a second; it has done nothing. A quarter of these
-	// bytes is reserved for requests of up to 64 KiB.
+	// How many bytes of requests may be under way at once; less than twice `max_request` counts as that. A
+	// request over the limit is refused as rate limited, with a wait of a second; it has done nothing. A
+	// quarter of these bytes is reserved for requests of up to 64 KiB.
 	MaxInFlight strictyaml.Size `yaml:"max_in_flight" default:"64MiB"`
 	// Memory that the program tries to stay within, by collecting garbage more often as it gets close. Work
 	// over the limit becomes slower, but is not refused. The environment variable GOMEMLIMIT takes

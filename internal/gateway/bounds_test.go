@@ -160,7 +160,7 @@ func TestBoundsOnEachWay(t *testing.T) {
 			b.want("1", strconv.Itoa(notes(b.t, b.log)[""]))
 		}},
 		"header": {try: func(b *bounded) {
-			for size, refused := range map[int]bool{60 << 10: false, 100 << 10: true} {
+			for size, refused := range map[int]bool{60 << 10: false, 73 << 10: true} {
 				if b.http == nil { // there is none
 					return
 				}

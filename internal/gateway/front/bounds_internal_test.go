@@ -16,7 +16,7 @@ func TestBoundsAreDocumented(t *testing.T) {
 			MaxStdioCalls, spool.Memory>>20, spool.RoomMemory>>20, spool.RoomFiles>>30),
 		fmt.Sprintf("%.0f s; %.0f s when the gateway shuts down", writeTimeout.Seconds(), endTimeout.Seconds()),
 		fmt.Sprintf("%.0f s and ", headerTimeout.Seconds()),
-		fmt.Sprintf("| the header of a request | %d KiB |", maxHeaderBytes>>10),
+		fmt.Sprintf("| the header of a request | %d KiB;", maxHeaderBytes>>10),
 		fmt.Sprintf("| time without a request | %.0f min |", keepAlive.Minutes()),
 	)
 }
