@@ -144,6 +144,9 @@ func (o *Once) Expire(ctx context.Context, by time.Time, limit int) (removed int
 	return removed, err
 }
 
+// onceOpen is the condition of the index on calls that have not been answered: SQLite uses it only if it is repeated.
+const onceOpen = "state <> 'answered'"
+
 // A OnceFilter selects calls. Empty or zero members select all.
 type OnceFilter struct {
 	State, Server, Tool string
@@ -164,6 +167,9 @@ func (o *Once) List(ctx context.Context, f *OnceFilter) ([]*once.Row, error) {
 			where = append(where, is.column+" = "+c.value(is.value))
 		}
 	}
+	if f.State != "" && f.State != string(once.Answered) {
+		where = append(where, onceOpen)
+	}
 	if f.ID != "" {
 		where = append(where, "id >= "+c.value(f.ID)+" AND id < "+c.value(f.ID+"g")) // of hexadecimal digits
 	}
@@ -180,7 +186,7 @@ func (o *Once) List(ctx context.Context, f *OnceFilter) ([]*once.Row, error) {
 
 // CountUnknown returns how many calls have been unknown since then or longer.
 func (o *Once) CountUnknown(ctx context.Context, since time.Time) (n int, err error) {
-	const count = "SELECT COUNT(*) FROM once WHERE state = 'unknown' AND changed <= $1"
+	const count = "SELECT COUNT(*) FROM once WHERE state = 'unknown' AND " + onceOpen + " AND changed <= $1"
 	if err := o.s.reads.QueryRowContext(ctx, count, micros(since)).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count calls: %w", err)
 	}

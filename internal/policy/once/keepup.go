@@ -8,7 +8,7 @@ import (
 )
 
 // expireAtOnce is how many rows that have expired are removed in one go, so that nobody waits for long.
-const expireAtOnce = 500
+const expireAtOnce = 100
 
 // keepUp beats while calls are under way, writes what could not be written, and removes what has expired.
 func (l *Ledger) keepUp() {
