@@ -164,6 +164,10 @@ func (k *keyed) claim(next next) *failure {
 			return k.conflicts(claim.Row)
 		case claims.UnderWay:
 			return k.underWay(lateFor / 8)
+		case claims.Late:
+			if f, ended := k.lookEarly(claim.Row); ended {
+				return f
+			}
 		case claims.Doubted:
 			if f, again := k.settle(claim.Row, next); !again {
 				return f
@@ -215,7 +219,7 @@ func (k *keyed) outKey() string {
 // conclude closes the claim, if it is known what became of the call, or else when that becomes known.
 func (k *keyed) conclude(f *failure) {
 	claim, h := k.claimed, k.heard
-	answer, size := h.answer()
+	text, size := h.answer()
 	brief := k.ask.Again
 	switch {
 	case f == nil && h.asks():
@@ -223,7 +227,7 @@ func (k *keyed) conclude(f *failure) {
 	case f == nil && size == 0: // in a stream that the client resumes elsewhere
 		claim.Unknown("its answer was not seen")
 	case f == nil:
-		kept := k.seal(answer)
+		kept := k.seal(text)
 		k.whenRead(func(read bool) { claim.Answered(kept, size, read, brief, "answered") })
 	default:
 		k.concludeFailed(k.call.failing(&f.Last).effectOf(f.Err, f.Err).Effect)
@@ -232,12 +236,12 @@ func (k *keyed) conclude(f *failure) {
 
 func (k *keyed) concludeFailed(effect recourse.Effect) {
 	claim, h := k.claimed, k.heard
-	answer, size := h.answer()
+	text, size := h.answer()
 	switch {
 	case effect == recourse.EffectNone:
 		claim.Free()
 	case effect == recourse.EffectApplied:
-		claim.Answered(k.seal(answer), size, false, false, "failed in part")
+		claim.Answered(k.seal(text), size, false, false, "failed in part")
 	case h.leave(k, claim):
 	default:
 		claim.Unknown("it failed, and may have happened")
@@ -247,21 +251,21 @@ func (k *keyed) concludeFailed(effect recourse.Effect) {
 // purpose is what answers are sealed for.
 func (k *keyed) purpose() []byte { return []byte("once\x00" + k.ask.Row.ID) }
 
-func (k *keyed) seal(answer []byte) string {
-	if answer == nil {
+func (k *keyed) seal(text []byte) string {
+	if text == nil {
 		return ""
 	}
-	return k.table.states.Seal(answer, k.purpose())
+	return k.table.states.Seal(text, k.purpose())
 }
 
 // replay gives the client the answer that was kept.
 func (k *keyed) replay(row *claims.Row) *failure {
-	answer, err := k.table.states.Open(row.Answer, k.purpose())
+	text, err := k.table.states.Open(row.Answer, k.purpose())
 	if row.Answer == "" || err != nil {
 		return k.known(row)
 	}
 	k.out.Once, k.out.before = "replayed", true
-	f := k.pass(answer, replayedMark)
+	f := k.pass(text, replayedMark)
 	k.noteDelivered(f, row)
 	return f
 }
@@ -351,8 +355,8 @@ func (k *keyed) noStore(err error) *failure {
 	k.out.Once = "not remembered"
 	k.g.log.LogAttrs(k.ctx, slog.LevelError, "a call that is made once is refused: the store cannot be used",
 		slog.String("server", k.on.entry.Name), slog.String("request_id", k.req.id), slog.String("cause", err.Error()))
-	return answer.Settled(recourse.Unavailable("").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).WithRetryAfter(storeWait).
-		WithMessage("The gateway cannot remember calls at the moment, and does not send one that must not be made twice.").CausedBy(err))
+	return answer.Settled(recourse.Unavailable("").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
+		WithRetryAfter(storeWait).WithMessage("The gateway cannot remember calls at the moment, and does not send one that must not be made twice.").CausedBy(err))
 }
 
 var errNoStore = errors.New("the gateway was started without a store")

@@ -311,6 +311,7 @@ func (h *heard) leave(k *keyed, claim *claims.Claim) bool {
 	states, purpose := k.table.states, k.purpose()
 	h.late, h.sealed = claim, func(answer []byte) string { return states.Seal(answer, purpose) }
 	h.counts = func() { timer.Stop(); g.late.Add(-1) }
+	claim.Late()
 	return true
 }
 

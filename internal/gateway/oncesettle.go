@@ -44,6 +44,16 @@ func (k *keyed) settle(row *claims.Row, next next) (f *failure, again bool) {
 	return k.unknown(row, grace), false
 }
 
+// lookEarly finds out whether a call has happened whose answer may still come: if not, it is waited for, and nothing is sent.
+func (k *keyed) lookEarly(row *claims.Row) (f *failure, ended bool) {
+	k.ask.Looked = true
+	if looked := k.look(); looked.landed {
+		k.out.before = true
+		return k.landed(row, looked.answer), true
+	}
+	return nil, false
+}
+
 // resend makes the call once more, unless somebody else does.
 func (k *keyed) resend(row *claims.Row, next next) (f *failure, again bool) {
 	claim, err := k.g.ledger.Resend(k.ctx, row, &k.ask)
@@ -60,11 +70,11 @@ func (k *keyed) resend(row *claims.Row, next next) (f *failure, again bool) {
 }
 
 // landed answers a call that has happened, by what the verify call says.
-func (k *keyed) landed(row *claims.Row, answer []byte) *failure {
+func (k *keyed) landed(row *claims.Row, text []byte) *failure {
 	k.out.Once = "landed"
 	kept := ""
-	if t := k.call.rule.listed.Tool; answer != nil && len(answer) <= maxKeptAnswer && (t == nil || !t.OutputSchema) {
-		kept = k.seal(answer)
+	if t := k.call.rule.listed.Tool; text != nil && len(text) <= maxKeptAnswer && (t == nil || !t.OutputSchema) {
+		kept = k.seal(text)
 	}
 	if err := k.g.ledger.Landed(k.ctx, row, kept, "the verify call found it"); err != nil {
 		return k.noStore(err)
@@ -72,7 +82,7 @@ func (k *keyed) landed(row *claims.Row, answer []byte) *failure {
 	if kept == "" {
 		return k.known(row)
 	}
-	f := k.pass(answer, verifiedMark)
+	f := k.pass(text, verifiedMark)
 	row.State, row.Answer = claims.Answered, kept
 	k.noteDelivered(f, row)
 	return f

@@ -198,6 +198,25 @@ func TestOnceInFlight(t *testing.T) {
 	}
 }
 
+// While a server hangs that has carried the call out, a repetition is told so by the verify call, without waiting for the server.
+func TestOnceLooksWhileTheServerHangs(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	s, _ := onceStore(t)
+	c := startOnce(t, srv, s, "once: true, timeout: 1s, "+orderVerify).Client(t, testkit.Modern)
+	c.MustListTools(t)
+	srv.Next(testkit.OrderCreate, faults.Hang().Running(true))
+	if e := gatewaytest.Record(t, order(t, c, testkit.OrderArgs, "")); e.Effect != recourse.EffectUnknown {
+		t.Fatalf("got %+v", e)
+	}
+	if a := order(t, c, testkit.OrderArgs, ""); !strings.Contains(string(a.Body), `"verified":true`) || srv.Orders("A-17") != 1 {
+		t.Errorf("got %s with %d orders", a.Body, srv.Orders("A-17"))
+	}
+	if a := order(t, c, testkit.OrderArgs, ""); !a.Succeeded() || isReplay(a) || srv.Orders("A-17") != 2 {
+		t.Errorf("meant again: %s with %d orders", a.Body, srv.Orders("A-17"))
+	}
+}
+
 // A gateway that dies leaves its calls unknown to others, never free, and cannot say afterwards what became of them.
 func TestOnceSurvivesDeadGateways(t *testing.T) {
 	t.Parallel()

@@ -107,7 +107,7 @@ func (d *durable) prepare(ctx context.Context) error {
 		if statement != nil {
 			continue
 		}
-		made, err := d.db.PrepareContext(ctx, query)
+		made, err := d.db.PrepareContext(ctx, query) //nolint:sqlclosecheck // the database closes it
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ type prepared struct {
 // ExecContext implements [querier].
 func (p prepared) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	if made := p.of.statement(query); made != nil {
-		return p.StmtContext(ctx, made).ExecContext(ctx, args...)
+		return p.StmtContext(ctx, made).ExecContext(ctx, args...) //nolint:sqlclosecheck // the transaction closes it
 	}
 	return p.Tx.ExecContext(ctx, query, args...)
 }

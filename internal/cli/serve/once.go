@@ -19,7 +19,8 @@ func warningsOfOnce(cfg *config.Config) (warnings []string) {
 			continue
 		}
 		if used = true; len(s.Access) == 0 && !slices.ContainsFunc(s.Forward, forwards) {
-			warnings = append(warnings, fmt.Sprintf("server %s has no `access`: for `once`, all callers without credentials are one", s.Name))
+			warnings = append(warnings,
+				fmt.Sprintf("server %s has no `access`: for `once`, all callers without credentials are one", s.Name))
 		}
 	}
 	if used && len(cfg.SessionKeys) == 0 {

@@ -69,7 +69,7 @@ const shownID = 12
 type onceShowCommand struct {
 	load.StoreFlags `embed:""`
 
-	ID string `arg:"" placeholder:"ID" help:"Id of the call or its beginning, as once ls shows it, or the id of the request that made it."`
+	ID string `arg:"" placeholder:"ID" help:"Id of the call or its beginning, as once ls shows it, or that of the request."`
 }
 
 // Help shows an example.
@@ -90,8 +90,16 @@ func (c *onceShowCommand) Run(ctx context.Context, env *term.Environment) error 
 	}
 	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
 	for _, line := range [][2]string{
-		{"id", r.ID}, {"server", r.Server}, {"tool", r.Tool}, {"caller", r.Caller}, {"state", string(r.State)}, {"because", r.Note},
-		{"request", r.RequestID}, {"sent", at(r.Created)}, {"changed", at(r.Changed)}, {"remembered until", at(r.Expires)},
+		{"id", r.ID},
+		{"server", r.Server},
+		{"tool", r.Tool},
+		{"caller", r.Caller},
+		{"state", string(r.State)},
+		{"because", r.Note},
+		{"request", r.RequestID},
+		{"sent", at(r.Created)},
+		{"changed", at(r.Changed)},
+		{"remembered until", at(r.Expires)},
 		{"answer", answerOf(r)},
 	} {
 		if line[1] != "" {
@@ -139,7 +147,7 @@ func findOnce(ctx context.Context, s *store.Store, id string) (*once.Row, error)
 type onceSettleCommand struct {
 	load.StoreFlags `embed:""`
 
-	ID        string `arg:"" placeholder:"ID" help:"Id of the call or its beginning, as once ls shows it, or the id of the request that made it."`
+	ID        string `arg:"" placeholder:"ID" help:"Id of the call or its beginning, as once ls shows it, or that of the request."`
 	Landed    bool   `xor:"what" required:"" help:"It has happened: repetitions are told so."`
 	NotLanded bool   `xor:"what" required:"" help:"It has certainly not happened, and will not: the next repetition is made."`
 }

@@ -31,6 +31,13 @@ func (c *Claim) Answered(answer string, size int64, delivered, brief bool, note 
 	})
 }
 
+// Late says that the client has been answered, although the call's own answer may still come.
+func (c *Claim) Late() {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	c.flight.late = true
+}
+
 // Unknown says that the call may have happened.
 func (c *Claim) Unknown(note string) {
 	row := *c.Row

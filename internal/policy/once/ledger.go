@@ -39,7 +39,11 @@ type Ledger struct {
 }
 
 // A flight is a call that this process is making.
-type flight struct{ ended chan struct{} }
+type flight struct {
+	ended chan struct{}
+	claim *Claim
+	late  bool // its client has been answered, and only its answer is waited for
+}
 
 type doubt struct {
 	fence int64
@@ -95,6 +99,7 @@ const (
 	First    Verdict = iota + 1 // send it, and say what became of it
 	Repeat                      // it has happened: Row has the answer, if it was kept
 	Doubted                     // it may have happened
+	Late                        // it may have happened, and the answer may still come: ask again with Looked
 	Other                       // its key belongs to a call with other arguments
 	UnderWay                    // it is still under way, and there is no more time to wait for it
 )
@@ -117,6 +122,8 @@ type Ask struct {
 	Until time.Time     // how long it may wait
 	// Again says that a call whose answer has been delivered may be made again.
 	Again bool
+	// Looked says that it is known already that the call may have happened.
+	Looked bool
 }
 
 // errBusy is the error for more calls than can be remembered at a time.
@@ -140,10 +147,16 @@ func (l *Ledger) Claim(ctx context.Context, ask *Ask) (*Claim, error) {
 			if c != nil || err != nil {
 				return c, err
 			}
-			continue // somebody else did
+			if err := l.await(ctx, ask.Row.ID, l.times.Poll/16); err != nil { // somebody else did
+				return nil, err
+			}
+			continue
 		}
 		if verdict != UnderWay {
 			return &Claim{Verdict: verdict, Row: row, Waited: waited}, nil
+		}
+		if !ask.Looked && l.isLate(ask.Row.ID) {
+			return &Claim{Verdict: Late, Row: row, Waited: waited}, nil
 		}
 		waited = true
 		left := time.Until(ask.Until)
@@ -193,7 +206,17 @@ func (l *Ledger) begin(ctx context.Context, ask *Ask) (*Row, *Claim, error) {
 		l.leave(row.ID, f)
 		return existing, nil, nil
 	}
-	return nil, &Claim{Verdict: First, Row: row, l: l, flight: f}, nil
+	return nil, l.first(row, f), nil
+}
+
+// first returns the claim of the call that is sent.
+func (l *Ledger) first(row *Row, f *flight) *Claim {
+	c := &Claim{Verdict: First, Row: row, l: l, flight: f}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f.claim = c
+	delete(l.doubts, row.ID)
+	return c
 }
 
 // rowFor returns the row of a call that this process sends now.
@@ -276,10 +299,7 @@ func (l *Ledger) sendAgain(ctx context.Context, old, row *Row, from State) (*Cla
 		l.leave(row.ID, f)
 		return nil, nil
 	}
-	l.mu.Lock()
-	delete(l.doubts, row.ID)
-	l.mu.Unlock()
-	return &Claim{Verdict: First, Row: row, l: l, flight: f}, nil
+	return l.first(row, f), nil
 }
 
 // take notes that this process makes a call. l.mu is held.
@@ -328,6 +348,13 @@ func (l *Ledger) await(ctx context.Context, id string, wait time.Duration) error
 	}
 }
 
+func (l *Ledger) isLate(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.flights[id]
+	return f != nil && f.late
+}
+
 // doubtsAbout notes since when a row is known to be unknown.
 func (l *Ledger) doubtsAbout(row *Row) {
 	l.mu.Lock()
@@ -359,10 +386,17 @@ func (l *Ledger) Delivered(ctx context.Context, row *Row) error {
 	return err
 }
 
-// Landed notes that an unknown call has happened, with the answer that says so.
+// Landed notes that a call has happened that may have, with the answer that says so.
 func (l *Ledger) Landed(ctx context.Context, row *Row, answer, note string) error {
 	now := *row
 	now.State, now.Answer, now.Size, now.Note, now.Changed = Answered, answer, int64(len(answer)), note, l.now()
-	_, err := l.store.Change(ctx, &now, row.Fence, Unknown)
+	done, err := l.store.Change(ctx, &now, row.Fence, Unknown, Sent)
+	l.mu.Lock()
+	f := l.flights[row.ID]
+	late := f != nil && f.late
+	l.mu.Unlock()
+	if done && late { // nobody needs the call's own answer any more
+		f.claim.close(func(context.Context) error { return nil })
+	}
 	return err
 }
