@@ -291,14 +291,9 @@ func (h *heard) end(err error) {
 	h.ended, h.err = true, err
 }
 
-// leave hands the claim over if the answer may still come. It reports false if nothing more comes, or too much is listened to.
+// leave hands the claim over: it is closed by the answer, which may have come already. It reports false if too much is listened to.
 func (h *heard) leave(k *keyed, claim *claims.Claim) bool {
 	if h == nil {
-		return false
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.ended || h.whole {
 		return false
 	}
 	g := k.g
@@ -309,9 +304,12 @@ func (h *heard) leave(k *keyed, claim *claims.Claim) bool {
 	}
 	timer := time.AfterFunc(lateFor, h.stop)
 	states, purpose := k.table.states, k.purpose()
+	claim.Late()
+	h.mu.Lock()
 	h.late, h.sealed = claim, func(answer []byte) string { return states.Seal(answer, purpose) }
 	h.counts = func() { timer.Stop(); g.late.Add(-1) }
-	claim.Late()
+	h.mu.Unlock()
+	h.closeLate()
 	return true
 }
 
