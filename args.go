@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -23,16 +24,30 @@ func (a Args) With(name string, value any) Args {
 	return append(slices.Clip(a), Arg{Name: name, Value: rawJSON(value)})
 }
 
-// String writes the arguments as in a call: reference="A-17", full=true.
+// String writes the arguments as in a call: reference='A-17', full=true. A text without quotes and escapes stands in single
+// quotes: some programs strip double quotes from what they show a model, or escape them.
 func (a Args) String() string {
 	parts := make([]string, len(a))
 	for i, arg := range a {
-		parts[i] = arg.Name + "=" + string(orNull(arg.Value))
+		parts[i] = arg.Name + "=" + singleQuoted(string(orNull(arg.Value)))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// String writes the call: order_get(reference="A-17"). An argument that the caller has to fill in is written as
+// singleQuoted writes the texts in a JSON value in single quotes, where these need no escapes.
+func singleQuoted(raw string) string {
+	return texts.ReplaceAllStringFunc(raw, func(text string) string {
+		if inner := text[1 : len(text)-1]; !strings.ContainsAny(inner, `\'`) {
+			return "'" + inner + "'"
+		}
+		return text
+	})
+}
+
+// texts matches the texts in a JSON value.
+var texts = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// String writes the call: order_get(reference='A-17'). An argument that the caller has to fill in is written as
 // <your order.reference>.
 func (v Verify) String() string {
 	parts := make([]string, 0, len(v.Args)+len(v.From))

@@ -42,7 +42,7 @@ func ExampleError_RetryAdvice() {
 		WithVerify(recourse.Verify{Tool: "order_get", Args: recourse.Args{}.With("reference", "A-17"), LookAt: "status"})
 
 	fmt.Println(err.RetryAdvice(), "with", err.Verify)
-	// Output: re_read with order_get(reference="A-17")
+	// Output: re_read with order_get(reference='A-17')
 }
 
 func ExampleError_MarshalJSON() {

@@ -280,7 +280,7 @@ func TestArgs(t *testing.T) {
 	if diff := cmp.Diff(args, got); diff != "" {
 		t.Errorf("read (-want +got):\n%s", diff)
 	}
-	if want := `z="A-17", a=[1], f="float64"`; got.String() != want {
+	if want := `z='A-17', a=[1], f='float64'`; got.String() != want {
 		t.Errorf("String() = %s, want %s", got, want)
 	}
 }

@@ -21,7 +21,7 @@ func TestCommerceDetails(t *testing.T) {
 	late := recourse.Timeout("the warehouse", 0).WithEffect(recourse.EffectUnknown)
 	cancel := contracttest.ToolCall()
 	cancel.Tool, cancel.Arguments = "cancel-order", []byte(`{"orderId":"ord-1"}`)
-	const verify = "It is not known whether the call took effect. Before calling again: get-orders(ids=[\\\"ord-1\\\"]), and look at the order's status."
+	const verify = "It is not known whether the call took effect. Before calling again: get-orders(ids=['ord-1']), and look at the order's status."
 	tests := map[string]struct {
 		from *recourse.Error
 		call contract.Call

@@ -71,7 +71,7 @@ func TestLanguage(t *testing.T) {
 			call(func(c *contract.Call) {
 				c.Tool, c.Arguments = "panel_create", []byte(`{"workspace_id":"w-1","name":"x"}`)
 			}),
-			`{"content":[{"type":"text","text":"[timeout] Panel did not answer in time. Suggestions: Before calling again run panel_get(workspace_id=\"w-1\", lean=true) and look at the list"}],"isError":true}`, "",
+			`{"content":[{"type":"text","text":"[timeout] Panel did not answer in time. Suggestions: Before calling again run panel_get(workspace_id='w-1', lean=true) and look at the list"}],"isError":true}`, "",
 		},
 		"format left out": {"library", late, plain, `{"content":[` + lateHuman + lateRest, ""},
 		"format markdown": {"library", late, format(`"markdown"`), `{"content":[` + lateHuman + lateRest, ""},

@@ -36,7 +36,7 @@ func TestDefaultContract(t *testing.T) {
 		{recourse.Internal().With(func(e *recourse.Error) { e.RequestID = "req-1" }), "internal", []string{"Do not repeat the call. Report request req-1."}},
 		{
 			lost.WithVerify(verify), "timeout",
-			[]string{`It is not known whether the call took effect. Before calling again: order_get(reference="A"), and look at its status.`},
+			[]string{`It is not known whether the call took effect. Before calling again: order_get(reference='A'), and look at its status.`},
 		},
 		{
 			recourse.JobFailed("").WithEffect(recourse.EffectUnknown), "job_failed",

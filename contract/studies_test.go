@@ -140,23 +140,23 @@ func TestStudiesLines(t *testing.T) {
 	}{
 		"study create": {
 			unknown(lost), "study_create", `{"workspace_id":"w-1","name":"n"}`,
-			`[timeout] The backend did not answer within 30 s.` + landed + `study_get(workspace_id="w-1") and check the study list`,
+			`[timeout] The backend did not answer within 30 s.` + landed + `study_get(workspace_id='w-1') and check the study list`,
 		},
 		"iteration": {
 			unknown(broken), "iteration_create", `{"study_id":"s-1"}`,
-			`[network_error] The backend could not be reached.` + landed + `study_get(study_id="s-1", view="full") and check the iterations list`,
+			`[network_error] The backend could not be reached.` + landed + `study_get(study_id='s-1', view='full') and check the iterations list`,
 		},
 		"run dispatch": {
 			unknown(lost), "run_dispatch", `{"study_id":"s-1"}`,
-			`[timeout] The backend did not answer within 30 s.` + landed + `study_get(study_id="s-1", lean=True) and check participant_count and runtime_status`,
+			`[timeout] The backend did not answer within 30 s.` + landed + `study_get(study_id='s-1', lean=True) and check participant_count and runtime_status`,
 		},
 		"analyze": {
 			unknown(recourse.ServerError("The backend", 500)), "study_analyze", `{"study_id":"s-1"}`,
-			`[server_error] The backend failed (HTTP 500).` + landed + `study_get(study_id="s-1", view="insights") and check the insights`,
+			`[server_error] The backend failed (HTTP 500).` + landed + `study_get(study_id='s-1', view='insights') and check the insights`,
 		},
 		"person": {
 			unknown(broken), "person_create", `{"workspace_id":"w-1"}`,
-			`[network_error] The backend could not be reached.` + landed + `person_get(workspace_id="w-1") and check the person list`,
+			`[network_error] The backend could not be reached.` + landed + `person_get(workspace_id='w-1') and check the person list`,
 		},
 		"workspace": {
 			unknown(broken), "workspace_create", `{}`,
@@ -164,7 +164,7 @@ func TestStudiesLines(t *testing.T) {
 		},
 		"ask": {
 			unknown(broken), "ask_create", `{"workspace_id":"w-1"}`,
-			`[network_error] The backend could not be reached.` + landed + `ask_get(workspace_id="w-1") and check the ask list`,
+			`[network_error] The backend could not be reached.` + landed + `ask_get(workspace_id='w-1') and check the ask list`,
 		},
 		"another write": {
 			unknown(broken), "study_publish", `{}`,

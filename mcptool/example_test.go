@@ -104,7 +104,7 @@ func ExampleUse_studies() {
 
 	fmt.Println(textOf(server, "study_create", `{"workspace_id":"w-1"}`))
 	// Output:
-	// [timeout] The backend did not answer within 20 s. Suggestions: The write may have landed. Before calling again run study_get(workspace_id="w-1") and check the study list
+	// [timeout] The backend did not answer within 20 s. Suggestions: The write may have landed. Before calling again run study_get(workspace_id='w-1') and check the study list
 }
 
 // The contract patterns: the call chooses the form of the answer, and a failure that needs a decision of the caller is
@@ -152,7 +152,7 @@ func ExampleWithTool() {
 	fmt.Println(textOf(server, "order_create", `{"reference":"A-17"}`))
 	// Output:
 	// [internal] An internal error occurred.
-	// It is not known whether the call took effect. Before calling again: order_get(reference="A-17"), and look at status.
+	// It is not known whether the call took effect. Before calling again: order_get(reference='A-17'), and look at status.
 }
 
 // An http.Client whose failures a tool returns as they are.

@@ -284,10 +284,10 @@ func TestDeadline(t *testing.T) {
 			close(release)
 
 			r := client.call(t, "order_create", good)
-			if got := r.record(t); got.Kind != recourse.KindTimeout || got.Verify == nil || got.Verify.String() != `order_get(id="F-1", full=true)` {
+			if got := r.record(t); got.Kind != recourse.KindTimeout || got.Verify == nil || got.Verify.String() != `order_get(id='F-1', full=true)` {
 				t.Errorf("order_create: %v, verify %v", got, got.Verify)
 			}
-			if text := r.result(t).Text(); !strings.Contains(text, `Before calling again: order_get(id="F-1", full=true), and look at status.`) {
+			if text := r.result(t).Text(); !strings.Contains(text, `Before calling again: order_get(id='F-1', full=true), and look at status.`) {
 				t.Errorf("order_create: %s", text)
 			}
 			if got := client.call(t, "quick", good).record(t); got.Kind != recourse.KindNoMatch {

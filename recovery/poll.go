@@ -3,6 +3,7 @@ package recovery
 import (
 	"cmp"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -74,8 +75,9 @@ func (x *errand) ended(rule contract.PollRule, data json.RawMessage) error {
 	return x.contract.Write(e, x.contractCall()).Record
 }
 
-// parseCall reads a call as written in a text: study_get(study_id="s-1", lean=True). Values are JSON or Python.
+// parseCall reads a call as written in a text: study_get(study_id='s-1', lean=True). Values are JSON or Python.
 func parseCall(text string) (tool string, arguments json.RawMessage, ok bool) {
+	text = plainQuotes.ReplaceAllStringFunc(text, func(quoted string) string { return `"` + quoted[1:len(quoted)-1] + `"` })
 	tool, rest, ok := strings.Cut(strings.TrimSpace(text), "(")
 	if !ok || tool == "" || !strings.HasSuffix(rest, ")") || strings.ContainsAny(tool, " \t\n\"'=,") {
 		return "", nil, false
@@ -101,6 +103,9 @@ func parseCall(text string) (tool string, arguments json.RawMessage, ok bool) {
 	raw, err := json.Marshal(members)
 	return tool, raw, err == nil
 }
+
+// plainQuotes matches the texts in a call that need no escapes in either kind of quotes, and those in double quotes.
+var plainQuotes = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'[^'"\\]*'`)
 
 // parseValue reads the value at the beginning of a text, and returns the rest.
 func parseValue(text string) (value any, rest string, ok bool) {

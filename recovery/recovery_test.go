@@ -214,7 +214,7 @@ func TestCalls(t *testing.T) {
 			contract: "studies", tool: "study_create", arguments: `{"workspace_id":"w-1","title":"t"}`,
 			script: map[string][]any{"study_create": {lost, done}, "study_get": {`{"content":[],"structuredContent":{"studies":[]}}`}},
 			options: []recovery.Option{recovery.WithHooks(recovery.Hooks{Landed: func(_ context.Context, v recovery.Verification) (bool, error) {
-				if v.Tool != "study_create" || v.Verify.String() != `study_get(workspace_id="w-1")` || !strings.Contains(string(v.Result), "studies") {
+				if v.Tool != "study_create" || v.Verify.String() != `study_get(workspace_id='w-1')` || !strings.Contains(string(v.Result), "studies") {
 					return false, errors.New("about another call")
 				}
 				return false, nil

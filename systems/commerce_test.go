@@ -138,21 +138,21 @@ func TestCommerce(t *testing.T) {
 			name: "a backend that is away, of a write", tool: testkit.OrderCreate, arguments: order, kind: recourse.KindUnavailable,
 			fault: faults.Status(http.StatusServiceUnavailable, faults.Plain),
 			want: inCommerce(`{"code":4002,"message":"farm is not available at the moment.","retryable":false,"details":{"reason":"effect_unknown",` +
-				`"suggestion":"It is not known whether the call took effect. Before calling again: order_get(reference=\"A-17\"), and look at its status.",` +
+				`"suggestion":"It is not known whether the call took effect. Before calling again: order_get(reference='A-17'), and look at its status.",` +
 				`"context":{"name":"BACKEND_UNAVAILABLE","category":"System","requestId":"REQ"}}}`),
 			promises: []string{"commerce/effect-unknown", "commerce/effect-unknown-reason", "commerce/effect-unknown-verify"},
 		},
 		{
 			name: "no answer to a write", tool: testkit.OrderCreate, arguments: order, kind: recourse.KindTimeout, fault: faults.Hang(), timeout: "1s",
 			want: inCommerce(`{"code":3002,"message":"farm did not answer within 1 s.","retryable":false,"details":{"reason":"effect_unknown",` +
-				`"suggestion":"It is not known whether the call took effect. Before calling again: order_get(reference=\"A-17\"), and look at its status.",` +
+				`"suggestion":"It is not known whether the call took effect. Before calling again: order_get(reference='A-17'), and look at its status.",` +
 				`"context":{"name":"TIMEOUT","category":"System","requestId":"REQ"}}}`),
 			promises: []string{"commerce/effect-unknown"},
 		},
 		{
 			name: "arguments that do not fit", tool: testkit.OrderCreate, kind: recourse.KindMissingParam,
 			arguments: `{"amount":-1,"items":[{"sku":"pat@example.com"}],"reference":"A-17"}`,
-			want: `{"code":-32602,"message":"Invalid params: items.0.quantity is required; amount must be greater than 0","data":{"field":"items.0.quantity","error":` +
+			want: `{"code":-32602,"message":"Invalid params: items.0.quantity is required; amount must be greater than 0; Provide items.0.quantity.","data":{"field":"items.0.quantity","error":` +
 				`{"code":2002,"message":"items.0.quantity is required; amount must be greater than 0.","retryable":false,"details":{"field":"items.0.quantity","reason":"required",` +
 				`"suggestion":"Provide items.0.quantity.","context":{"name":"MISSING_REQUIRED_FIELD","category":"Validation","requestId":"REQ","violations":[` +
 				`{"field":"items.0.quantity","reason":"required","expected":"an integer","message":"items.0.quantity is required"},` +

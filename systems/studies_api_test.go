@@ -197,7 +197,7 @@ func TestStudiesVerifyIsTheContracts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := gatewaytest.Shown(t, a); !strings.Contains(got, `run study_get(study_id=\"s-1\", lean=True) and check participant_count and runtime_status`) {
+	if got := gatewaytest.Shown(t, a); !strings.Contains(got, `run study_get(study_id='s-1', lean=True) and check participant_count and runtime_status`) {
 		t.Errorf("got %s", got)
 	}
 }

@@ -45,27 +45,27 @@ func TestStudiesWrites(t *testing.T) {
 	}{
 		{
 			"study_create", `{"workspace_id":"w-1"}`, faults.ResetBeforeAnswer(),
-			"[network_error] The connection to farm broke before the answer was complete." + landed + `study_get(workspace_id="w-1") and check the study list`,
+			"[network_error] The connection to farm broke before the answer was complete." + landed + `study_get(workspace_id='w-1') and check the study list`,
 			[]string{"studies/verify-study", "studies/write-may-have-landed", "studies/write-not-blindly", "studies/write-names-call", "studies/prefix", "studies/is-error"},
 		},
 		{
 			"iteration_create", `{"study_id":"s-1"}`, faults.Hang(),
-			"[timeout] farm did not answer within 1 s." + landed + `study_get(study_id="s-1", view="full") and check the iterations list`,
+			"[timeout] farm did not answer within 1 s." + landed + `study_get(study_id='s-1', view='full') and check the iterations list`,
 			[]string{"studies/verify-iteration", "studies/timeout-no-answer"},
 		},
 		{
 			"run_dispatch", `{"study_id":"s-1"}`, faults.Hang(),
-			"[timeout] farm did not answer within 1 s." + landed + `study_get(study_id="s-1", lean=True) and check participant_count and runtime_status`,
+			"[timeout] farm did not answer within 1 s." + landed + `study_get(study_id='s-1', lean=True) and check participant_count and runtime_status`,
 			[]string{"studies/verify-dispatch"},
 		},
 		{
 			"study_analyze", `{"study_id":"s-1"}`, faults.Status(http.StatusInternalServerError, faults.Plain),
-			"[server_error] farm failed (HTTP 500)." + landed + `study_get(study_id="s-1", view="insights") and check the insights`,
+			"[server_error] farm failed (HTTP 500)." + landed + `study_get(study_id='s-1', view='insights') and check the insights`,
 			[]string{"studies/verify-analyze", "studies/verify-server-error"},
 		},
 		{
 			"person_create", `{"workspace_id":"w-1"}`, faults.ResetBeforeAnswer(),
-			"[network_error] The connection to farm broke before the answer was complete." + landed + `person_get(workspace_id="w-1") and check the person list`,
+			"[network_error] The connection to farm broke before the answer was complete." + landed + `person_get(workspace_id='w-1') and check the person list`,
 			[]string{"studies/verify-person"},
 		},
 		{
@@ -75,7 +75,7 @@ func TestStudiesWrites(t *testing.T) {
 		},
 		{
 			"ask_create", `{"workspace_id":"w-1"}`, faults.ResetBeforeAnswer(),
-			"[network_error] The connection to farm broke before the answer was complete." + landed + `ask_get(workspace_id="w-1") and check the ask list`,
+			"[network_error] The connection to farm broke before the answer was complete." + landed + `ask_get(workspace_id='w-1') and check the ask list`,
 			[]string{"studies/verify-ask"},
 		},
 		{

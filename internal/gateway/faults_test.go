@@ -262,7 +262,7 @@ func checkAnswer(t *testing.T, a *testkit.Answer, want outcome, writes bool, con
 		t.Errorf("got wait %v, want %v", e.RetryAfter, want.wait)
 	}
 	if effect == recourse.EffectUnknown {
-		if e.Verify == nil || e.Verify.String() != `order_get(reference="A-17")` {
+		if e.Verify == nil || e.Verify.String() != `order_get(reference='A-17')` {
 			t.Errorf("got verify %v", e.Verify)
 		}
 		result, err := a.ToolResult()

@@ -173,7 +173,7 @@ func TestArguments(t *testing.T) {
 			t.Parallel()
 			client := wire.Client(t, newSystem(t, commerce.Options{}))
 			r := client.Call(t, "create-sales-order", `{"order":{"externalId":"web-9","customer":{"name":"Ada"},"lineItems":[]}}`)
-			if r.Error == nil || r.Error.Code != -32602 || r.Error.Message != "Invalid params: order.customer.email is required" {
+			if r.Error == nil || r.Error.Code != -32602 || r.Error.Message != "Invalid params: order.customer.email is required; Provide order.customer.email." {
 				t.Fatalf("%+v, %s", r.Error, r.Result)
 			}
 			var data struct {
@@ -369,11 +369,11 @@ func TestUnansweredWrite(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/effect-unknown", "commerce/effect-unknown-reason", "commerce/effect-unknown-verify")
 	for _, test := range []struct{ tool, arguments, settle, want string }{
-		{"create-sales-order", newOrder("fault-timeout-1", "ada@example.com", "1"), `get-orders(externalIds=["fault-timeout-1"])`, "SO-1003"},
-		{"cancel-order", `{"orderId":"SO-1001","reason":"fault-timeout"}`, `get-orders(ids=["SO-1001"])`, "cancelled"},
-		{"fulfill-order", `{"orderId":"SO-1001","trackingNumber":"fault-timeout"}`, `get-fulfillments(orderIds=["SO-1001"])`, "F-2002"},
-		{"update-order", `{"id":"SO-1001","updates":{"note":"fault-timeout"}}`, `get-orders(ids=["SO-1001"])`, "fault-timeout"},
-		{"create-return", `{"return":{"orderId":"SO-1002","lineItems":[{"sku":"TOWEL-1","quantity":1}],"reason":"fault-timeout"}}`, `get-returns(orderIds=["SO-1002"])`, "R-3001"},
+		{"create-sales-order", newOrder("fault-timeout-1", "ada@example.com", "1"), `get-orders(externalIds=['fault-timeout-1'])`, "SO-1003"},
+		{"cancel-order", `{"orderId":"SO-1001","reason":"fault-timeout"}`, `get-orders(ids=['SO-1001'])`, "cancelled"},
+		{"fulfill-order", `{"orderId":"SO-1001","trackingNumber":"fault-timeout"}`, `get-fulfillments(orderIds=['SO-1001'])`, "F-2002"},
+		{"update-order", `{"id":"SO-1001","updates":{"note":"fault-timeout"}}`, `get-orders(ids=['SO-1001'])`, "fault-timeout"},
+		{"create-return", `{"return":{"orderId":"SO-1002","lineItems":[{"sku":"TOWEL-1","quantity":1}],"reason":"fault-timeout"}}`, `get-returns(orderIds=['SO-1002'])`, "R-3001"},
 	} {
 		t.Run(test.tool, func(t *testing.T) {
 			t.Parallel()

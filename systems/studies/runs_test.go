@@ -57,11 +57,11 @@ func TestLandedThoughTheLookFailed(t *testing.T) {
 	jobs := []struct{ name, tool, arguments, begun, verify string }{
 		{
 			"run", "run_dispatch", `{"study_id":"s-1","country":"PT","wait":true,"instructions":"fault-laterWHAT"}`, "The run was dispatched.",
-			`study_get(study_id="s-1", lean=True) and check participant_count and runtime_status`,
+			`study_get(study_id='s-1', lean=True) and check participant_count and runtime_status`,
 		},
 		{
 			"analysis", "study_analyze", `{"study_id":"s-1","wait":true,"focus":"fault-laterWHAT"}`, "The analysis was started.",
-			`study_get(study_id="s-1", view="insights") and check the insights`,
+			`study_get(study_id='s-1', view='insights') and check the insights`,
 		},
 	}
 	faults := map[string]string{

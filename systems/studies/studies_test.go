@@ -172,7 +172,7 @@ func TestCodes(t *testing.T) {
 		{
 			name: "a proxy's page", tool: "brand_set", arguments: `{"workspace_id":"w-1","name":"fault-html"}`, retryable: true,
 			want: "[server_error] The backend sent an invalid response. Suggestions: The write may have landed. " +
-				"Before calling again run brand_get(workspace_id=\"w-1\") and check what has changed",
+				"Before calling again run brand_get(workspace_id='w-1') and check what has changed",
 			promises: []string{"studies/server-error-internal"},
 		},
 		{

@@ -188,7 +188,7 @@ func TestDeletionsAreVerified(t *testing.T) {
 			const lost = "00000000-0000-4000-8000-000000000001"
 			client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.Modern)
 			text := client.Call(t, tt.tool, fmt.Sprintf(`{%q:%q}`, tt.id, lost)).Tool(t).Text()
-			want := fmt.Sprintf("Before calling again run %s(%s=%q) and check whether it is still there", tt.verify, tt.id, lost)
+			want := fmt.Sprintf("Before calling again run %s(%s='%s') and check whether it is still there", tt.verify, tt.id, lost)
 			if !strings.HasPrefix(text, "[network_error] ") || !strings.HasSuffix(text, want) {
 				t.Errorf("%s, want %s", text, want)
 			}

@@ -31,27 +31,27 @@ func TestWrites(t *testing.T) {
 	}{
 		{
 			name: "study", tool: "study_create", arguments: `{"workspace_id":"w-1","title":"Dinner FAULT"}`,
-			verify: `study_get(workspace_id="w-1") and check the study list`, tells: `"title":"Dinner FAULT"`,
+			verify: `study_get(workspace_id='w-1') and check the study list`, tells: `"title":"Dinner FAULT"`,
 			promises: []string{"studies/verify-study", "studies/write-may-have-landed", "studies/write-names-call", "studies/verify-server-error"},
 		},
 		{
 			name: "iteration", tool: "iteration_create", arguments: `{"study_id":"s-1","stimulus":"bread FAULT"}`,
-			verify: `study_get(study_id="s-1", view="full") and check the iterations list`, tells: `"stimulus":"bread FAULT"`,
+			verify: `study_get(study_id='s-1', view='full') and check the iterations list`, tells: `"stimulus":"bread FAULT"`,
 			promises: []string{"studies/verify-iteration"},
 		},
 		{
 			name: "dispatch", tool: "run_dispatch", arguments: `{"study_id":"s-1","count":3,"instructions":"FAULT"}`,
-			verify: `study_get(study_id="s-1", lean=True) and check participant_count and runtime_status`, tells: `"participant_count":3`,
+			verify: `study_get(study_id='s-1', lean=True) and check participant_count and runtime_status`, tells: `"participant_count":3`,
 			promises: []string{"studies/verify-dispatch"},
 		},
 		{
 			name: "analyze", tool: "study_analyze", arguments: `{"study_id":"s-1","focus":"FAULT"}`,
-			verify: `study_get(study_id="s-1", view="insights") and check the insights`, tells: `"status":"running"`,
+			verify: `study_get(study_id='s-1', view='insights') and check the insights`, tells: `"status":"running"`,
 			promises: []string{"studies/verify-analyze"},
 		},
 		{
 			name: "person", tool: "person_create", arguments: `{"workspace_id":"w-1","name":"Leo FAULT","country":"IT"}`,
-			verify: `person_get(workspace_id="w-1") and check the person list`, tells: `"name":"Leo FAULT"`,
+			verify: `person_get(workspace_id='w-1') and check the person list`, tells: `"name":"Leo FAULT"`,
 			promises: []string{"studies/verify-person"},
 		},
 		{
@@ -61,7 +61,7 @@ func TestWrites(t *testing.T) {
 		},
 		{
 			name: "ask", tool: "ask_create", arguments: `{"workspace_id":"w-1","question":"FAULT or coffee?","person_ids":["tp-1"]}`,
-			verify: `ask_get(workspace_id="w-1") and check the ask list`, tells: `"question":"FAULT or coffee?"`,
+			verify: `ask_get(workspace_id='w-1') and check the ask list`, tells: `"question":"FAULT or coffee?"`,
 			promises: []string{"studies/verify-ask"},
 		},
 	}
@@ -103,7 +103,7 @@ func argumentsOf(python string) string {
 	if python == "" {
 		return `{}`
 	}
-	pairs := strings.Split(strings.ReplaceAll(python, "True", "true"), ", ")
+	pairs := strings.Split(strings.NewReplacer("True", "true", "'", `"`).Replace(python), ", ")
 	for i, pair := range pairs {
 		name, value, _ := strings.Cut(pair, "=")
 		pairs[i] = fmt.Sprintf("%q:%s", name, value)

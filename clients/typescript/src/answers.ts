@@ -91,7 +91,9 @@ const bareWords: Fields = { True: true, False: false, None: null };
 
 /** Reads a call as written in texts: study_get(study_id="s-1", lean=True). */
 export function parseCall(text: string): { readonly tool: string; readonly args: Fields } | undefined {
-  const [, tool, inner = ""] = /^\s*([^\s"'=,(]+)\((.*)\)\s*$/s.exec(text) ?? [];
+  const quoted = /("(?:[^"\\]|\\.)*")|'([^'"\\]*)'/g;
+  const plain = text.replace(quoted, (_, told?: string, inner?: string) => told ?? `"${inner}"`);
+  const [, tool, inner = ""] = /^\s*([^\s"'=,(]+)\((.*)\)\s*$/s.exec(plain) ?? [];
   const args: Fields = {};
   for (let rest = inner.trim() && "," + inner; rest.trim(); ) {
     const [head = "", name] = /^\s*,\s*([^\s"',()=]+)\s*=\s*/.exec(rest) ?? [];

@@ -176,9 +176,14 @@ function toldOf(c: Tables, s: Bound): string {
   return hints.reduce(add, messageOf(c, s));
 }
 
-/** Writes a call as in texts: order_get(reference="A-17"). */
+/** Writes the texts in a value in single quotes, where these need no escapes: double ones do not always survive. */
+const singleQuoted = (text: string): string =>
+  text.replace(/"((?:[^"\\]|\\.)*)"/g, (whole, inner: string) => (/[\\']/.test(inner) ? whole : `'${inner}'`));
+
+/** Writes a call as in texts: order_get(reference='A-17'). */
 function callText(c: Tables, verify: Fields): string {
-  const args = Object.entries(fieldsOr(verify["args"])).map(([name, value]) => `${name}=${literal(c, value)}`);
+  const write = (value: Value): string => singleQuoted(literal(c, value));
+  const args = Object.entries(fieldsOr(verify["args"])).map(([name, value]) => `${name}=${write(value)}`);
   const place = (at: Value): string => {
     if (Array.isArray(at)) return `[${at.map(place).join("")}]`;
     const path = textOr(at).slice(1).replaceAll("/", ".").replaceAll("~1", "/").replaceAll("~0", "~");

@@ -22,7 +22,7 @@ func TestCall(t *testing.T) {
 	for _, want := range []string{
 		"Attempt 1", "unreachable, no answer", "repeated, because the tool only reads", "Wait", "Attempt 2",
 		"unavailable, HTTP 503 Service Unavailable", "not repeated: gave up after 2 attempts",
-		`order_get(reference="A-17"), and look at status`, "HTTP 200 with 853 bytes",
+		`order_get(reference='A-17'), and look at status`, "HTTP 200 with 853 bytes",
 		"dial tcp 127.0.0.1:9101: connect: connection refused",
 		`$ recourse explain req-1`, "+1ms       sent to farm",
 		"curl 'https://tools.example.com/farm/mcp'", `"arguments":{"field_id":"F-1"}`, `Bearer $RECOURSE_KEY`,

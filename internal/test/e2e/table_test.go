@@ -206,7 +206,7 @@ func failures() []failure {
 			told: &told{
 				kind: recourse.KindUnreachable, origin: recourse.OriginGateway, effect: recourse.EffectUnknown,
 				text: "[unreachable] The connection to The farm broke before the answer was complete.\n" +
-					`It is not known whether the call took effect. Before calling again: order_get(reference="A-17"), and look at status.`,
+					`It is not known whether the call took effect. Before calling again: order_get(reference='A-17'), and look at status.`,
 				code: "PROVIDER_UNAVAILABLE", retryAfter: 30,
 			},
 		},

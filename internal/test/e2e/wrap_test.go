@@ -19,7 +19,7 @@ func missteps() []misstep {
 	const field = `{"field_id":"F-1"}`
 	lost := step{
 		tool: testkit.OrderCreate, arguments: order,
-		want: []string{`Before calling again: order_get(reference=\"A-17\"), and look at status.`},
+		want: []string{`Before calling again: order_get(reference='A-17'), and look at status.`},
 		kind: recourse.KindUnreachable, origin: recourse.OriginGateway, effect: recourse.EffectUnknown,
 	}
 	fine := func(text string) step {

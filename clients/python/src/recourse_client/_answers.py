@@ -155,7 +155,8 @@ def whole_of(result: Any, place: Any, values: list[Any]) -> Fields:
 
 
 def parse_call(text: str) -> tuple[str, Fields] | None:
-    """Reads a call as written in texts: study_get(study_id="s-1", lean=True); None if it is not one."""
+    """Reads a call as written in texts: study_get(study_id='s-1', lean=True); None if it is not one."""
+    text = re.sub(r"""("(?:[^"\\]|\\.)*")|'([^'"\\]*)'""", lambda m: m[1] or f'"{m[2]}"', text)
     whole = re.fullmatch(r"""\s*([^\s"'=,(]+)\((.*)\)\s*""", text, re.S)
     rest = "," + whole[2].strip() if whole and whole[2].strip() else ""
     arguments: Fields = {}

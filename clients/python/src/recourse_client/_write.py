@@ -275,16 +275,20 @@ def _told(s: Bound) -> str:
 
 
 def _call_text(c: Tables, verify: Fields) -> str:
-    """Writes a call as in texts: order_get(reference="A-17")."""
+    """Writes a call as in texts: order_get(reference='A-17'). Double quotes do not survive in all programs."""
 
     def place(at: Any) -> str:
         if isinstance(at, list):
             return "[" + "".join(map(place, at)) + "]"
         return "<your " + text_of(at)[1:].replace("/", ".").replace("~1", "/").replace("~0", "~") + ">"
 
-    args = [f"{name}={_literal(c, value)}" for name, value in fields_of(verify.get("args")).items()]
+    args = [f"{name}={_single_quoted(_literal(c, value))}" for name, value in fields_of(verify.get("args")).items()]
     taken = [f"{name}={place(at)}" for name, at in fields_of(verify.get("from")).items()]
     return f"{text_of(verify.get('tool'))}({', '.join([*args, *taken])})"
+
+
+def _single_quoted(text: str) -> str:
+    return re.sub(r'"((?:[^"\\]|\\.)*)"', lambda m: m[0] if re.search(r"[\\']", m[1]) else f"'{m[1]}'", text)
 
 
 def _literal(c: Tables, value: Any) -> str:

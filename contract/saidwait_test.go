@@ -1,0 +1,72 @@
+package contract_test
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
+)
+
+// What a model reads is the text alone in most agents: it states a wait that is known, whatever else it says, and where nobody knows
+// the effect, nothing says that the call may be repeated.
+func TestTextStatesTheWait(t *testing.T) {
+	t.Parallel()
+	for _, c := range contract.Builtin().All() {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			for _, effect := range []recourse.Effect{"", recourse.EffectNone, recourse.EffectUnknown, recourse.EffectApplied} {
+				for _, kind := range recourse.Kinds() {
+					for _, assumed := range []bool{false, true} {
+						for _, verify := range []*recourse.Verify{nil, {Tool: "order_get", Args: recourse.Args{}.With("reference", "A-17"), LookAt: "status"}} {
+							e := recourse.New(kind, "It went wrong.").WithRetryAfter(7 * time.Second).WithEffect(effect).WithOrigin(recourse.OriginServer).With(func(r *recourse.Error) { r.Verify = verify })
+							call := contracttest.ToolCall()
+							call.Relay.Assumed = assumed
+							checkText(t, c.Write(e, &call))
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+func checkText(t *testing.T, a contract.Answer) {
+	t.Helper()
+	e := a.Record
+	if a.Asks || a.Surface == contract.SurfaceHTTP || a.Surface == contract.SurfaceRPC {
+		return
+	}
+	text := ""
+	if a.Surface == contract.SurfaceResult {
+		var result struct {
+			Content []struct {
+				Text string `json:"text"`
+			} `json:"content"`
+		}
+		if err := json.Unmarshal(a.Result, &result); err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range result.Content {
+			text += b.Text + "\n"
+		}
+	}
+	seconds := strconv.Itoa(int(e.RetryAfter.Seconds()))
+	advice := e.RetryAdvice()
+	matters := advice == recourse.RetrySameCall || advice != recourse.RetryNever && e.Effect == recourse.EffectUnknown
+	if e.RetryAfter > 0 && matters && !strings.Contains(text, recourse.FormatWait(e.RetryAfter)) && !regexp.MustCompile(`\b`+seconds+`\b`).MatchString(text) {
+		t.Errorf("%s, effect %s: no wait in %s", e.Kind, e.Effect, text)
+	}
+	says := slices.ContainsFunc([]string{`"retryable":true`, `"retryable": true`, "Safe to repeat"}, func(word string) bool {
+		return strings.Contains(string(a.Result)+string(a.Data)+text, word)
+	})
+	if e.Effect == recourse.EffectUnknown && says {
+		t.Errorf("%s: says that it may be repeated: %s", e.Kind, text)
+	}
+}
