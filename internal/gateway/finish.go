@@ -61,7 +61,8 @@ func finish(c *call, next next) *failure {
 // answered reports whether the client has a whole answer, with which it may well have gone.
 func (c *call) answered() bool {
 	lasts := c.req.method == http.MethodGet || c.req.msg.Method == wire.MethodListen
-	return c.reply.Started && c.out.Record == nil && !lasts
+	told := c.out.Record == nil || c.out.Record.Kind != recourse.KindCancelled // else it left first
+	return c.reply.Started && told && !lasts
 }
 
 // tell tells every observer how the call has ended.

@@ -15,7 +15,9 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
+	"github.com/recoursehq/recourse/internal/gateway/front"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -194,4 +196,43 @@ func TestClientGoesWithItsAnswer(t *testing.T) {
 	if diff := cmp.Diff(want, w.calls); diff != "" {
 		t.Error("(-want +got)\n" + diff)
 	}
+}
+
+// A client that hangs up with the end of a failure has had it as well.
+func TestClientGoesWithItsFailure(t *testing.T) {
+	t.Parallel()
+
+	srv := testkit.NewServer(t)
+	srv.Always(testkit.OrderCreate, faults.Status(503, faults.Plain))
+	url, w := watched(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n", func(c *call, next next) *failure {
+		c.reply.W = readToTheEnd{c.reply.W, c.req.ctx}
+		return next(c)
+	})
+
+	client := testkit.NewClient(t, url+"/farm/mcp", testkit.Modern)
+	client.Header = http.Header{"Connection": {"close"}}
+	if a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`); err != nil || a.Succeeded() {
+		t.Fatalf("got %+v, %v", a, err)
+	}
+	<-w.more
+	want := []seen{{
+		End: observe.Failed, Kind: recourse.KindUnavailable, Effect: recourse.EffectUnknown, Attempts: []int{503}, Status: 200, Told: 1,
+	}}
+	if diff := cmp.Diff(want, w.calls); diff != "" {
+		t.Error("(-want +got)\n" + diff)
+	}
+}
+
+// A readToTheEnd writes the answer, and waits until the client has gone with it.
+type readToTheEnd struct {
+	front.Writer
+
+	client context.Context
+}
+
+func (w readToTheEnd) Event(e *wire.Event, is front.Said) (int, error) {
+	n, err := w.Writer.Event(e, is)
+	w.Flush()
+	<-w.client.Done()
+	return n, err
 }
