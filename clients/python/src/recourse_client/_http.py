@@ -57,7 +57,7 @@ def raised(c: Tables, error: Exception) -> Raised:
     status = getattr(response, "status_code", None)
     if isinstance(status, int) and status >= 400:  # of httpx
         return _refused(read_http(c, status, _headers(response), _body(response)) or Failure(str(error)), status)
-    is_late = isinstance(error, TimeoutError) or hasattr(said, "code")
+    is_late = "Timeout" in type(error).__name__ or hasattr(said, "code")  # of Python, asyncio or httpx
     failed = Failure.of({"kind": "timeout" if is_late else "unreachable", "message": str(error)})
     return Raised(failed, True, False, None)
 
