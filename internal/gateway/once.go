@@ -356,7 +356,8 @@ func (k *keyed) noStore(err error) *failure {
 	k.g.log.LogAttrs(k.ctx, slog.LevelError, "a call that is made once is refused: the store cannot be used",
 		slog.String("server", k.on.entry.Name), slog.String("request_id", k.req.id), slog.String("cause", err.Error()))
 	return answer.Settled(recourse.Unavailable("").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
-		WithRetryAfter(storeWait).WithMessage("The gateway cannot remember calls at the moment, and does not send one that must not be made twice.").CausedBy(err))
+		WithRetryAfter(storeWait).CausedBy(err).
+		WithMessage("The gateway cannot remember calls at the moment, and does not send one that must not be made twice."))
 }
 
 var errNoStore = errors.New("the gateway was started without a store")
