@@ -43,7 +43,7 @@ func checkText(t *testing.T, a contract.Answer) {
 	if a.Asks || a.Surface == contract.SurfaceHTTP || a.Surface == contract.SurfaceRPC {
 		return
 	}
-	text := ""
+	var texts []string
 	if a.Surface == contract.SurfaceResult {
 		var result struct {
 			Content []struct {
@@ -54,9 +54,10 @@ func checkText(t *testing.T, a contract.Answer) {
 			t.Fatal(err)
 		}
 		for _, b := range result.Content {
-			text += b.Text + "\n"
+			texts = append(texts, b.Text)
 		}
 	}
+	text := strings.Join(texts, "\n")
 	seconds := strconv.Itoa(int(e.RetryAfter.Seconds()))
 	advice := e.RetryAdvice()
 	matters := advice == recourse.RetrySameCall || advice != recourse.RetryNever && e.Effect == recourse.EffectUnknown

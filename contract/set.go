@@ -152,7 +152,8 @@ func (s *Set) readDocument(doc *strictyaml.Document, src []byte, live *liveTools
 	f := &contractform.File{}
 	doc.Decode(f)
 	k := &compiler{Compiler: language.NewCompiler(doc), file: f, c: &Contract{
-		UnknownTool: unknownToolResult, verify: map[string]verifyRule{}, batch: map[string]string{}, once: map[string][]string{}, readers: map[string]bool{},
+		UnknownTool: unknownToolResult, verify: map[string]verifyRule{}, batch: map[string]string{}, once: map[string][]string{},
+		readers: map[string]bool{},
 	}}
 	if slices.Contains(s.names, f.Name) {
 		k.Mistakef(f.Node.Get("name"), "choose another name; `extends` builds on a contract",

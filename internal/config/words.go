@@ -48,6 +48,7 @@ func (LogLevel) Words() []string {
 // Words returns all of them.
 func (ErrorForm) Words() []string { return []string{string(ErrorsResult), string(ErrorsProtocol)} }
 
+// Words returns all of them.
 func (Mode) Words() []string { return []string{string(ModeEnforce), string(ModeObserve)} }
 
 // Words returns all of them.
@@ -76,6 +77,7 @@ func (l *LogLevel) UnmarshalYAML(n *strictyaml.Node) error { return word(n, l, l
 // UnmarshalYAML reads one of the modes.
 func (f *ErrorForm) UnmarshalYAML(n *strictyaml.Node) error { return word(n, f, f.Words()) }
 
+// UnmarshalYAML accepts one of them.
 func (m *Mode) UnmarshalYAML(n *strictyaml.Node) error { return word(n, m, m.Words()) }
 
 // UnmarshalYAML reads off, secrets or all.

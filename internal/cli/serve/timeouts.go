@@ -15,8 +15,8 @@ const clientTimeout = time.Minute
 func warningsOfTimeouts(r *load.Reading) (warnings []string) {
 	warn := func(whose string, timeout time.Duration) {
 		if timeout >= clientTimeout {
-			warnings = append(warnings, fmt.Sprintf("%s: its `timeout` of %s is longer than most clients wait (60 s): one that has given up "+
-				"never learns what became of the call", whose, recourse.FormatWait(timeout)))
+			warnings = append(warnings, fmt.Sprintf("%s: its `timeout` of %s is longer than most clients wait (60 s): "+
+				"one that has given up never learns what became of the call", whose, recourse.FormatWait(timeout)))
 		}
 	}
 	for _, s := range r.Config.Servers {

@@ -68,7 +68,7 @@ func (r *Reading) Told(set *contract.Set, c *contract.Contract, of ToolFacts) (c
 	e := call.Settle(reading.Error())
 	about := call.Describe(contract.AtTool)
 	about.HTTP = true
-	if raw := r.answer.rpcError; raw != nil && reading.Contract == nil && failures.IsForProgram(e, false) { // it is for the client's program
+	if raw := r.answer.rpcError; raw != nil && reading.Contract == nil && failures.IsForProgram(e, false) { // for the client's program
 		text, _ := json.TextOf(json.Lookup(raw, "/message"))
 		return contract.Answer{
 			Surface: contract.SurfaceRPC, Message: text, Data: stdjson.RawMessage(json.Lookup(raw, "/data")), Record: e,

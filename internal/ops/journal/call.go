@@ -93,7 +93,8 @@ func callOf(o *observe.Outcome, arguments config.Arguments) *Row {
 	c := &Row{
 		RequestID: o.ID, TraceID: o.TraceID(), Began: o.Began.UTC(), Took: Millis(o.Took), Server: o.Server, Contract: o.Contract,
 		Method: o.Method, Access: o.Caller.Access, Caller: o.Caller.Name, Org: o.Caller.Org, User: o.User, Peer: o.Peer,
-		Ending: o.End, Status: o.Status, Bytes: o.Bytes, Sent: o.Sent, Final: o.Reason, Once: o.Once, Observed: o.Observed, Cause: o.Cause(),
+		Ending: o.End, Status: o.Status, Bytes: o.Bytes, Sent: o.Sent, Final: o.Reason, Once: o.Once, Observed: o.Observed,
+		Cause:   o.Cause(),
 		Failure: keptRecord(o, arguments),
 	}
 	if o.Method == wire.MethodToolsCall {

@@ -137,3 +137,32 @@ func TestGivenUpAnswerEndsWithAnError(t *testing.T) {
 		}
 	})
 }
+
+// If a client leaves, its call is cancelled at the server, whether the client waits for the head of the answer
+// or for its body.
+func TestClientGoesAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newLegacyEra(t, func(c *serverCall) {
+			if c.m.Name == "begun" {
+				c.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + c.m.ID.String() + `,"progress":1}}`)
+			}
+			<-c.ctx.Done()
+		})
+		b := newBridge(t, o, bridge.Options{})
+		for i, tool := range []string{"waiting", "begun"} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			header, body := modernRequest("tools/call", tool, "", `"progressToken":5,`)
+			resp, err := b.Send(ctx, http.MethodPost, header, body)
+			if err == nil {
+				_, err = io.ReadAll(resp)
+				_ = resp.Close()
+			}
+			cancel()
+			synctest.Wait()
+			if n := o.count("notifications/cancelled"); err == nil || n != i+1 {
+				t.Errorf("%s: got %v and %d cancellations, want an error and %d", tool, err, n, i+1)
+			}
+		}
+	})
+}
