@@ -224,7 +224,7 @@ type Server struct {
 	// How a failed call of a tool reaches the client. With `result` it is a tool result, which every agent shows to its model, but
 	// for what the client's program has to handle itself; a contract may have a JSON-RPC error for some failures. With
 	// `protocol` it is a JSON-RPC error where MCP defines one: for an unknown tool, and for what is wrong with the message
-	// itself. Most agents show the model nothing of these, and some end with them.
+	// itself, and for a client that starts while the server is down. Most agents show the model nothing of these, and some end with them.
 	Errors ErrorForm `yaml:"errors" default:"result"`
 	// How long a call may show no sign of life. It should be less than what clients wait: 60 s, in most SDKs. A client
 	// that has given up learns nothing of what became of the call. A progress notification, or a question from the server

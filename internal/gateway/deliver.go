@@ -31,6 +31,10 @@ func (c *call) routeDelivery() {
 
 // deliver sends a message that has no answer of its own. It is sent again only if its session was renewed.
 func deliver(c *call, try try) *failure {
+	if c.isUnopened() && c.req.msg.Method == wire.MethodInitialized {
+		c.reply.Accepted() // the server is told when the session is opened there
+		return nil
+	}
 	ends := c.req.method == http.MethodDelete && c.session != nil
 	if ends {
 		if where, _, _ := c.session.At(); where != c.on.to.backend.Place { // nobody else knows it
@@ -70,6 +74,15 @@ func (c *call) tryToDeliver(try try) end {
 		return answer.Again(e)
 	}
 	return try(c.attempt())
+}
+
+// isUnopened reports whether the client's session has not been opened at the server.
+func (c *call) isUnopened() bool {
+	if c.session == nil {
+		return false
+	}
+	where, _, _ := c.session.At()
+	return where == nil
 }
 
 func (c *call) removeSession() {

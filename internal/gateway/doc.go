@@ -19,6 +19,7 @@
 //	trace                  which distributed trace it is a part of          -> trace
 //	findSession            the session of a legacy client                   -> session
 //	connect                the caller's account at the server's provider    -> account
+//	lastKnown              what the server last said, if a client that starts finds it down
 //	route                  which tool, how long, what it does to the world  -> rule
 //	patience               is the client told that a long call goes on      -> rule
 //	authorize              may the caller do that

@@ -24,6 +24,7 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/upstream/api"
+	"github.com/recoursehq/recourse/internal/upstream/many"
 	"github.com/recoursehq/recourse/retry"
 )
 
@@ -44,6 +45,7 @@ type endpoint struct {
 	asked     []string        // headers that must hold credentials
 	userParam string          // the path's placeholder for the user; "": none
 	many      *manyServers    // that it offers; nil: it has a single one
+	source    *many.Source    // as its last answers are kept; nil: they are not
 	limits    *limits.Limits  // nil: there are none
 	access    *access.Access  // who may call; nil: everybody
 	users     *access.Users   // whom callers may be; nil: anybody
@@ -82,6 +84,7 @@ func newEndpoint(g *Gateway, t *table, entry *config.Server, old *endpoint) (*en
 	on.take(enforcing{}, answer.PassesBack, work, steps)
 	on.checks = true
 	on.ask()
+	on.source = on.newSource()
 	return on, nil
 }
 

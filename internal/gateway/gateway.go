@@ -31,6 +31,7 @@ import (
 	claims "github.com/recoursehq/recourse/internal/policy/once"
 	"github.com/recoursehq/recourse/internal/privacy/seal"
 	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/upstream/many"
 )
 
 // Gateway serves the MCP servers of a configuration. It is an http.Handler and safe for concurrent use.
@@ -51,6 +52,7 @@ type Gateway struct {
 	states    *seal.Sealer // seals states that servers hand to clients, if there are no keys for sessions
 	counting  *limits.Counting
 	ledger    *claims.Ledger // of calls that are made once; nil: there is no store
+	lists     *many.Conn     // what servers that clients reach by themselves have last said
 	late      atomic.Int64   // servers that are listened to although their calls have ended
 
 	http    front.HTTP
@@ -79,6 +81,7 @@ type Reach struct {
 	Keys     auth.KeyStore     // of callers; nil: only those in the configuration
 	// Connections are the accounts of callers at providers; nil: there are none.
 	Connections *connection.Manager
+	Lists       string       // the file that keeps what servers have last said; "": nothing does
 	Once        claims.Store // remembers the calls that are made once; nil: there are none
 	OnceTimes   claims.Times
 }
@@ -101,6 +104,7 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 	if reach.Once != nil {
 		g.ledger = claims.New(reach.Once, reach.OnceTimes, log)
 	}
+	g.lists = many.New(reach.Lists, &many.Options{Time: manyListTimeout}, func(text string) { log.Warn(text) })
 	g.http = front.HTTP{Handler: g, Log: log, Drain: g.Drain}
 	outside := transport(reach.Dial)
 	g.issuers = auth.NewIssuers(outside)
@@ -113,6 +117,7 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 	if err != nil {
 		g.end()
 		g.issuers.Close()
+		g.lists.Close()
 		g.closeLedger()
 		return nil, err
 	}
@@ -147,6 +152,7 @@ func (g *Gateway) Close() {
 	g.closed = true
 	g.mu.Unlock()
 	g.work.Wait()
+	g.lists.Close()
 	g.backends.Close()
 	g.counting.Close()
 	g.closeLedger()

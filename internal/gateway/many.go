@@ -94,8 +94,7 @@ func newManyServers(g *Gateway, e *config.Endpoint, named map[string]*endpoint, 
 			all.options.Servers = append(all.options.Servers, kept)
 			continue
 		}
-		private := len(on.entry.Forward) > 0 || on.entry.Connection != "" || on.grants != nil || on.entry.Share == config.ShareClient ||
-			on.userParam != "" || on.userHeader() != ""
+		private := on.listsDiffer()
 		all.options.Servers = append(all.options.Servers, &many.Source{
 			Name: on.entry.Name, Title: on.entry.Title, Names: names, Place: placeOf(on),
 			Relay: &memberConn{on: on, names: names, relays: true}, Ask: m,
@@ -111,6 +110,12 @@ func newManyServers(g *Gateway, e *config.Endpoint, named map[string]*endpoint, 
 		})
 	}
 	return all
+}
+
+// listsDiffer reports whether the server's lists depend on who asks.
+func (on *endpoint) listsDiffer() bool {
+	return len(on.entry.Forward) > 0 || on.entry.Connection != "" || on.grants != nil || on.entry.Share == config.ShareClient ||
+		on.userParam != "" || on.userHeader() != ""
 }
 
 // manyServer returns the endpoint's server if it has not changed, or nil.
@@ -133,7 +138,10 @@ func placeOf(on *endpoint) string {
 }
 
 // routeMany prepares a request at an endpoint with several servers for the calls that are made for it there.
-func (c *call) routeMany() {
+func (c *call) routeMany() { c.who.outer = c.asOuter() }
+
+// asOuter returns the request as the calls see it that are made for it.
+func (c *call) asOuter() *outer {
 	o := &outer{
 		who: caller{user: c.who.user, verified: c.who.verified}, id: c.req.id, name: c.on.entry.Name, trace: c.trace, stdio: c.req.stdio,
 		apart: slices.Clone(c.req.identifiedBy(identityWords(&c.who.verified))),
@@ -145,17 +153,22 @@ func (c *call) routeMany() {
 	if len(o.apart) == 0 && c.session != nil {
 		o.apart = []string{"session", c.session.ID}
 	}
-	c.who.outer = o
+	return o
+}
+
+// modernMeta returns the client's introduction in the form of the modern era.
+func (r *request) modernMeta() json.Value {
+	if r.era == wire.Modern {
+		return r.msg.Meta
+	}
+	return json.Value(`{"` + wire.MetaProtocolVersion + `":"` + wire.Version20260728 + `","` + wire.MetaClientCapabilities + `":{}}`)
 }
 
 // memberReads reports whether a tool that clients call offered only reads, by what is known of all servers
 // that may have it.
 func (c *call) memberReads(offered string) bool {
 	known, r := false, c.who.request(c.req.upstreamHeader(c.on, &c.who, &c.rule), nil)
-	if r.Message = (&wire.Message{Meta: c.req.msg.Meta}); c.req.era == wire.Legacy {
-		const version = `"` + wire.MetaProtocolVersion + `":"` + wire.Version20260728 + `"`
-		r.Message.Meta = json.Value("{" + version + `,"` + wire.MetaClientCapabilities + `":{}}`)
-	}
+	r.Message = &wire.Message{Meta: c.req.modernMeta()}
 	for i, m := range c.on.many.members {
 		local, ok := m.names.Local(offered)
 		if !ok {

@@ -81,6 +81,7 @@ func (c *call) edit(text []byte) []byte {
 	if c.req.msg.Method == wire.MethodToolsList && json.Lookup(c.req.msg.Params, "/cursor") == nil {
 		c.on.to.backend.Lists.Passed(listRequest{c}, json.Lookup(text, "/result"))
 	}
+	c.hear(text)
 	if c.on.filters(&c.req) {
 		text = granted(text, c.sees)
 	}

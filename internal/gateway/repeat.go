@@ -174,23 +174,15 @@ func (c *call) regain(lost *end, before bool) bool {
 		lost.Err = c.on.to.lostAgain(c.rule.nature, lost.Err)
 		return false
 	}
-	for attempt := 1; ; attempt++ {
-		err := c.renewSession(c.ctx, lost.Generation)
-		if err == nil {
-			return true
-		}
-		e := recourse.From(err).WithEffect(recourse.EffectNone)
-		d := c.on.to.policy.Decide(e, retry.Reads, attempt, c.deadline.Left()) // nothing is sent but initialize
-		switch {
-		case d.Repeat && c.on.to.backend.Budget.Take() && pause.For(c.ctx, d.Wait):
-		case c.rule.nature == retry.Writes:
-			lost.Err = c.on.to.lostFor(err)
-			return false
-		default:
-			lost.Err, lost.Status = e, 0 // the call has no answer
-			return false
-		}
+	switch e := c.openAgain(lost.Generation); {
+	case e == nil:
+		return true
+	case c.rule.nature == retry.Writes:
+		lost.Err = c.on.to.lostFor(e)
+	default:
+		lost.Err, lost.Status = e, 0 // the call has no answer
 	}
+	return false
 }
 
 // lostAgain is the failure of a call in a session that was opened for it.

@@ -12,9 +12,11 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/gateway/session"
+	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/retry"
 )
 
 // findSession looks up the session that a legacy message names. A session that is unknown, or was opened with
@@ -62,6 +64,15 @@ func (c *call) openSession() {
 	}
 }
 
+// openSessionLater creates a session that no server knows yet.
+func (c *call) openSessionLater() {
+	scope := c.table.sessions(c.on, c.who.owner)
+	scope.Place, scope.URL = nil, ""
+	header := c.on.kept(c.req.upstreamHeader(c.on, &c.who, &c.rule))
+	opened := scope.Open(c.req.ctx, "", session.Opening{Body: c.req.body, ID: c.req.msg.ID, Header: header})
+	c.reply.Header()[wire.HeaderSession] = []string{opened.ID}
+}
+
 // kept removes the headers that concern a single request, such as tracing: with the others its session can be opened
 // again.
 func (on *endpoint) kept(header http.Header) http.Header {
@@ -96,10 +107,22 @@ func (c *call) moveSession() *recourse.Error {
 	if where == c.on.to.backend.Place {
 		return nil
 	}
-	if err := c.renewSession(c.ctx, generation); err != nil {
-		return recourse.From(err).WithEffect(recourse.EffectNone)
+	return c.openAgain(generation)
+}
+
+// openAgain renews the session, if necessary with several attempts: nothing is sent but initialize.
+func (c *call) openAgain(generation int) *recourse.Error {
+	for attempt := 1; ; attempt++ {
+		err := c.renewSession(c.ctx, generation)
+		if err == nil {
+			return nil
+		}
+		e := recourse.From(err).WithEffect(recourse.EffectNone)
+		d := c.on.to.policy.Decide(e, retry.Reads, attempt, c.deadline.Left())
+		if !d.Repeat || !c.on.to.backend.Budget.Take() || !pause.For(c.ctx, d.Wait) {
+			return e
+		}
 	}
-	return nil
 }
 
 // renewSession reopens the session at a server that does not know that generation of it. However many callers

@@ -22,6 +22,7 @@ type Reading struct {
 	Config    *config.Config
 	Contracts *contract.Set // the built-in ones, and those of the configuration
 	Files     Fingerprints
+	Lists     string            // the file that keeps what servers have last said; "": none
 	Left      map[string]string // servers that only their host can start, each with what only the host knows
 }
 
@@ -71,7 +72,7 @@ func Config(path string, lookupEnv func(name string) (string, bool)) (*Reading, 
 		ReadFile: r.Files.read,
 	})
 	if err == nil {
-		keepLists(r.Config, path)
+		r.Lists = keepLists(r.Config, path)
 	}
 	return r, err
 }
@@ -103,21 +104,29 @@ func HostsConfig(path string, lookupEnv func(name string) (string, bool)) (*Read
 }
 
 // keepLists gives each endpoint without a configured file for its lists one in the user's cache folder,
-// if that exists. The file's name depends on the path of the configuration file.
-func keepLists(cfg *config.Config, path string) {
+// if that exists. The file's name depends on the path of the configuration file. It returns one there for what servers by themselves
+// have last said, if there is a store.
+func keepLists(cfg *config.Config, path string) (single string) {
 	folder, err := os.UserCacheDir()
 	if err != nil {
-		return
+		return ""
 	}
 	if whole, err := filepath.Abs(path); err == nil {
 		path = whole
 	}
 	sum := sha256.Sum256([]byte(path))
+	file := func(of string) string {
+		return filepath.Join(folder, "recourse", of+"-"+hex.EncodeToString(sum[:6])+".json")
+	}
 	for _, e := range cfg.Endpoints {
 		if e.Lists == "" {
-			e.Lists = filepath.Join(folder, "recourse", "lists-"+e.Name+"-"+hex.EncodeToString(sum[:6])+".json")
+			e.Lists = file("lists-" + e.Name)
 		}
 	}
+	if cfg.Store == "" {
+		return ""
+	}
+	return file("servers")
 }
 
 // ConfigError returns the error about a configuration file, with advice if the file could not be read.

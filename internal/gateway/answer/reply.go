@@ -49,6 +49,9 @@ func (r *Reply) Send(status int, body []byte) {
 // Empty sends an answer without a body.
 func (r *Reply) Empty() { r.begin(http.StatusNoContent, false) }
 
+// Accepted says that a message without an answer of its own has been taken.
+func (r *Reply) Accepted() { r.Send(http.StatusAccepted, nil) }
+
 // Message sends a JSON-RPC message from the gateway, the answer to the request with that id, as the last event if a
 // stream has begun. Nobody knows what an answer without an id answers.
 func (r *Reply) Message(status int, id wire.ID, message []byte) {

@@ -106,7 +106,9 @@ func (s *scene) play(ctx context.Context, t *testing.T, f failure) {
 	var err error
 	switch {
 	case f.connects:
-		err = s.program.connect(ctx, s.front.url, s.headers)
+		if err = s.program.connect(ctx, s.front.url, s.headers); err == nil && f.told != nil {
+			result, err = s.program.call(ctx, f.tool, f.arguments, f.patience)
+		}
 	case f.method != "":
 		result, err = s.program.request(ctx, f.method, "")
 	default:

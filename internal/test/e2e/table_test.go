@@ -161,13 +161,15 @@ func failures() []failure {
 			},
 		},
 		{
-			name: "the server is down, tools/list", begin: stop, method: "tools/list",
-			thrown: byRPC(-32603, recourse.KindUnreachable),
+			name: "the server is down, tools/list: the last list is shown", begin: stop, method: "tools/list",
 		},
 		{
-			name: "the server is down, while the client connects", begin: stop, connects: true, lost: everybody(),
-			thrown: with(byRPC(-32603, recourse.KindUnreachable),
-				tsModern, thrown{Class: "SdkHttpError", Code: "ERA_NEGOTIATION_FAILED", Status: http.StatusServiceUnavailable}),
+			name: "the server is down while the client connects: its first call", begin: stop, connects: true,
+			told: &told{
+				kind: recourse.KindUnreachable, origin: recourse.OriginGateway, effect: recourse.EffectNone,
+				text: "[unreachable] The farm could not be reached.\nSafe to repeat: make the same call again, a few times at most.",
+				code: "PROVIDER_UNAVAILABLE", retryable: true, retryAfter: 30,
+			},
 		},
 		{
 			name:  "503 once, for a call that reads",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/upstream/bridge/legacy"
@@ -25,6 +26,15 @@ type Bridge struct {
 
 // Holds reports whether a requestState is a bridge's own: of a call that waits in it, for the same call by the same caller.
 func Holds(state string) bool { return legacy.Holds(state) }
+
+// Discovered returns the result of server/discover for a server that has answered initialize so.
+func Discovered(hello json.Value) json.Value { return legacy.Discovered(hello) }
+
+// Greeting returns the result of initialize, for a client that asks for that version of the protocol, of a server that has
+// answered server/discover so.
+func Greeting(discovered json.Value, asked, name string) json.Value {
+	return modern.Greeting(discovered, modern.VersionFor(asked), name)
+}
 
 // New returns the bridge over a connection, which it closes.
 func New(next upstream.Connection, options Options) *Bridge {

@@ -44,6 +44,20 @@ type item struct {
 	Raw  json.Value `json:"raw"`
 }
 
+type items []item
+
+// value returns the items as an array.
+func (all items) value() json.Value {
+	value := json.Value{'['}
+	for i, it := range all {
+		if i > 0 {
+			value = append(value, ',')
+		}
+		value = append(value, it.Raw...)
+	}
+	return append(value, ']')
+}
+
 // index makes l ready for use.
 func (l *list) index() *list {
 	l.byName = make(map[string]bool, len(l.Items))
@@ -132,6 +146,25 @@ func (s *slot) last() *list {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.good
+}
+
+// put replaces the list in a slot. It reports whether it is another one.
+func (k *kept) put(at listKey, s *slot, l *list) (changed bool) {
+	s.mu.Lock()
+	before := s.good
+	s.good = l
+	s.mu.Unlock()
+	grown := l.size
+	if before != nil {
+		grown -= before.size
+	}
+	if grown != 0 {
+		k.grown(at, grown)
+	}
+	if changed = !l.same(before); changed {
+		k.write(at, l)
+	}
+	return changed
 }
 
 // grown records that the list at a key has changed its size.

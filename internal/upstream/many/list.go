@@ -100,26 +100,12 @@ func introduced(r *upstream.Request) *wire.Message {
 
 // land ends a flight.
 func (c *Conn) land(at listKey, slot *slot, f *flight, k *listKind) {
+	changed := f.list != nil && c.kept.put(at, slot, f.list)
 	slot.mu.Lock()
-	before := slot.good
-	changed := f.list != nil && !f.list.same(before)
-	grown := 0
-	if f.list != nil {
-		if slot.good = f.list; before != nil {
-			grown = -before.size
-		}
-		grown += f.list.size
-	}
 	slot.flight = nil
 	late := f.late
 	slot.mu.Unlock()
 	close(f.done)
-	if grown != 0 {
-		c.kept.grown(at, grown)
-	}
-	if changed {
-		c.kept.write(at, f.list)
-	}
 	if changed && late && k.changed != "" {
 		c.listeners.announce(k.changed)
 	}

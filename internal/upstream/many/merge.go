@@ -103,7 +103,7 @@ func (c *Conn) merge(outcomes []fetched, k *listKind) merged {
 	return m
 }
 
-func (o fetched) items() []item {
+func (o fetched) items() items {
 	if o.list == nil {
 		return nil
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
-// discovered turns the result of initialize into that of server/discover (MCP 2026-07-28, "Discovery"). Tasks
+// Discovered turns the result of initialize into that of server/discover (MCP 2026-07-28, "Discovery"). Tasks
 // are not offered: in the modern era they are an extension.
-func discovered(hello json.Value) json.Value {
+func Discovered(hello json.Value) json.Value {
 	var l json.Members
 	l.Text("resultType", "complete")
 	l.Texts("supportedVersions", wire.Versions())

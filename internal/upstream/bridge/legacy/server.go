@@ -73,7 +73,7 @@ func (srv *Bridge) Do(ctx context.Context, r *upstream.Request, again bool) (*wi
 	case err != nil:
 		return refusedOpening(err)
 	case m.Method == wire.MethodDiscover:
-		return wire.RespondResult(m.ID, discovered(at.hello)), nil
+		return wire.RespondResult(m.ID, Discovered(at.hello)), nil
 	case m.Method == wire.MethodListen:
 		return s.listen(ctx, at, m)
 	case foreign != nil: // if the state were the server's, ready would have found the modern era

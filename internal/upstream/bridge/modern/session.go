@@ -149,9 +149,7 @@ func (srv *Bridge) introduced(r *upstream.Request) (s *clientState, version stri
 	if m.Params == nil || json.Unmarshal(m.Params, &params) != nil || params.ProtocolVersion == "" {
 		return nil, "", wire.RespondError(m.ID, wire.CodeInvalidParams, "The params of initialize need protocolVersion and capabilities.")
 	}
-	if era, ok := wire.EraOf(params.ProtocolVersion); (!ok || era != wire.Legacy) && params.ProtocolVersion != wire.Version20241105 {
-		params.ProtocolVersion = wire.Version20251125
-	}
+	params.ProtocolVersion = VersionFor(params.ProtocolVersion)
 	delete(params.Capabilities, "tasks") // of a form that the modern era does not have
 	capabilities, err := json.Marshal(params.Capabilities)
 	if err != nil || len(capabilities)+len(params.ClientInfo) > maxIntroduction {
@@ -165,6 +163,14 @@ func (srv *Bridge) introduced(r *upstream.Request) (s *clientState, version stri
 	return s, params.ProtocolVersion, nil
 }
 
+// VersionFor returns the version in the answer to a client that asks for that one.
+func VersionFor(asked string) string {
+	if era, ok := wire.EraOf(asked); (!ok || era != wire.Legacy) && asked != wire.Version20241105 {
+		return wire.Version20251125
+	}
+	return asked
+}
+
 // introduction is [wire.Introduction]; a client that does not identify itself is introduced under our name.
 func introduction(info, capabilities []byte) []byte {
 	if json.Value(info).Kind() != '{' {
@@ -176,16 +182,25 @@ func introduction(info, capabilities []byte) []byte {
 // stranger is the introduction of clients without a session.
 var stranger = introduction(nil, []byte("{}"))
 
-// greet turns the result of server/discover into that of initialize.
+// greet is [Greeting] of a client in its session.
 func (s *clientState) greet(discovered json.Value, version, name string) json.Value {
-	capabilities := json.Without(json.Lookup(discovered, "/capabilities"), "tasks")
-	capabilities = json.Change(capabilities, "extensions", func(extensions json.Value) json.Value {
-		return json.Without(extensions, wire.ExtensionTasks)
-	})
+	capabilities := capabilitiesIn(discovered)
 	s.offered = offered{
 		changes: peer.Announced(capabilities), subscribe: peer.IsTrue(capabilities, "/resources/subscribe"),
 		logging: json.Lookup(capabilities, "/logging") != nil,
 	}
+	return Greeting(discovered, version, name)
+}
+
+func capabilitiesIn(discovered json.Value) json.Value {
+	capabilities := json.Without(json.Lookup(discovered, "/capabilities"), "tasks")
+	return json.Change(capabilities, "extensions", func(extensions json.Value) json.Value {
+		return json.Without(extensions, wire.ExtensionTasks)
+	})
+}
+
+// Greeting turns the result of server/discover into that of initialize; name is the server's if it has none.
+func Greeting(discovered json.Value, version, name string) json.Value {
 	info := json.Lookup(discovered, json.Pointer("/_meta").AppendToken(wire.MetaServerInfo))
 	if info.Kind() != '{' {
 		info = json.Lookup(discovered, "/serverInfo")
@@ -195,7 +210,7 @@ func (s *clientState) greet(discovered json.Value, version, name string) json.Va
 	}
 	var l json.Members
 	l.Text("protocolVersion", version)
-	l.Object("capabilities", json.MembersOf(capabilities))
+	l.Object("capabilities", json.MembersOf(capabilitiesIn(discovered)))
 	l.Add("serverInfo", info)
 	if instructions := json.Lookup(discovered, "/instructions"); instructions.Kind() == '"' {
 		l.Add("instructions", instructions)

@@ -1,0 +1,43 @@
+package e2e_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/test/testkit"
+)
+
+// Every client starts although its server has never been there, and is told so by its first call.
+func TestClientsStartWithoutAServer(t *testing.T) {
+	t.Parallel()
+	for _, client := range clients() {
+		t.Run(client.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			server := testkit.NewServer(t)
+			if err := server.Stop(); err != nil {
+				t.Fatal(err)
+			}
+			program := client.open(t)
+			if err := program.connect(ctx, start(t, server.URL()).url, nil); err != nil {
+				t.Fatalf("connect: %v", err)
+			}
+			list, err := program.request(ctx, "tools/list", "")
+			if err != nil || !strings.Contains(string(list), `"kind":"unreachable"`) {
+				t.Errorf("tools/list: got %s, %v", list, err)
+			}
+			result, err := program.call(ctx, testkit.GetField, testkit.FieldArgs, 0)
+			if err != nil || !strings.Contains(string(result), "could not be reached") {
+				t.Errorf("the call: got %s, %v", result, err)
+			}
+			if err := server.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if result, err := program.call(ctx, testkit.GetField, testkit.FieldArgs, 0); err != nil || strings.Contains(string(result), `"isError":true`) {
+				t.Errorf("the server is there: got %s, %v", result, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,94 @@
+package many
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
+	"github.com/recoursehq/recourse/internal/upstream"
+)
+
+// A server that clients reach by itself answers them itself. What it answers is kept in the same way, and shown
+// while it is away.
+
+// atStart returns the list that a client of a single server gets when it starts; nil: another method.
+func atStart(method string) *listKind {
+	switch method {
+	case wire.MethodDiscover:
+		return discovery
+	case wire.MethodToolsList:
+		return tools
+	default:
+		return nil
+	}
+}
+
+// Knows reports whether there is a last answer of the server to server/discover or tools/list.
+func (c *Conn) Knows(r *upstream.Request, s *Source, method string) bool {
+	return c.last(r, s, atStart(method)) != nil
+}
+
+// Heard keeps what the server has answered: all of its discovery, or the first page of its tools. If there are more
+// pages, they are fetched in the background.
+func (c *Conn) Heard(r *upstream.Request, s *Source, method string, result json.Value) {
+	k := atStart(method)
+	if cursor := json.Lookup(result, "/nextCursor"); k == tools && cursor.Kind() == '"' && string(cursor) != `""` {
+		if last := c.last(r, s, k); last == nil || time.Since(last.At) > helloAge {
+			c.fly(r, s, k)
+		}
+		return
+	}
+	result = bytes.Clone(result)
+	l := &list{At: time.Now(), TTL: ttlOf(result)}
+	if k == discovery {
+		l.Said = result
+	} else {
+		items, more := json.Items(json.Lookup(result, json.Pointer("/"+k.member)), maxItems)
+		l.Cut = l.add(items, k, map[string]int{}) || more
+	}
+	at := listKey{s.Name, s.Place, k.method, s.Of(r)}
+	c.kept.put(at, c.kept.slot(at), l.index())
+}
+
+// Renew asks the server again, in the background.
+func (c *Conn) Renew(r *upstream.Request, s *Source, method string) { c.fly(r, s, atStart(method)) }
+
+// LastKnown returns the server's last answer, to be shown instead of the one that it does not give because of fail,
+// which is in its _meta. If there is none, it has tools, but none are known.
+func (c *Conn) LastKnown(r *upstream.Request, s *Source, method string, fail *recourse.Error) json.Value {
+	k := atStart(method)
+	o := fetched{server: s, list: c.last(r, s, k), fail: fail}
+	var said, capabilities json.Members
+	if o.list != nil {
+		said = json.MembersOf(o.list.Said)
+	}
+	result := json.Members{{Name: "resultType", Value: json.Value(`"complete"`)}}
+	var meta json.Members
+	switch {
+	case k == tools:
+		result.Add(k.member, o.items().value())
+	case said == nil:
+		capabilities.Add("tools", json.Value("{}"))
+		result.Texts("supportedVersions", wire.Versions())
+		result.Object("capabilities", capabilities)
+	}
+	for _, m := range said {
+		switch m.Name {
+		case "_meta":
+			meta = json.MembersOf(m.Value)
+		case "resultType", "ttlMs", "cacheScope":
+		default:
+			result.Add(m.Name, m.Value)
+		}
+	}
+	result.Number("ttlMs", 0)
+	result.Text("cacheScope", "private")
+	if record, err := fail.MarshalJSON(); err == nil {
+		meta.Add(wire.MetaRecord, record)
+	}
+	meta.Object(MetaTargets, json.Members{{Name: s.Name, Value: o.tell(k, len(o.items()), nil)}})
+	result.Object("_meta", meta)
+	return result.AppendTo(nil)
+}
