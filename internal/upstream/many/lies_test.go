@@ -93,7 +93,7 @@ func TestManyServersAdvise(t *testing.T) {
 		c := f.Client(t, testkit.Modern)
 		f.Shop.Always("order_create", faults.Hang())
 		result := c.MustCall(t, "shop_order_create", `{"reference":"A","amount":1}`).Result(t)
-		if want := `find_order(reference="A")`; !strings.Contains(result.Text(), want) {
+		if want := "find_order(reference='A')"; !strings.Contains(result.Text(), want) {
 			t.Errorf("got %s, want %s in it", result.Text(), want)
 		}
 		var record recourse.Error
