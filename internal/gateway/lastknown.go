@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -40,6 +41,9 @@ func lastKnown(c *call, next next) *failure {
 	record := c.on.contract.Write(e, told.describe(e, 0)).Record
 	r, method := c.lister(), c.methodAtStart()
 	known := c.g.lists.Knows(r, c.on.source, method)
+	if !known && c.on.entry.Local && errors.Is(f.Err.Cause(), upstream.ErrNotStarted) {
+		return f // the host's own entry is wrong: it says so to its person
+	}
 	if e.Kind == recourse.KindTimeout && known {
 		c.g.lists.Renew(r, c.on.source, method)
 	}
