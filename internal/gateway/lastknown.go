@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/access"
 	"github.com/recoursehq/recourse/internal/protocol/json"
@@ -38,7 +39,10 @@ func lastKnown(c *call, next next) *failure {
 	}
 	told := c.failing(&f.Last)
 	e := told.settle(f.Err)
-	record := c.on.contract.Write(e, told.describe(e, 0)).Record
+	written := c.on.contract.Write(e, told.describe(e, 0))
+	if written.Surface == contract.SurfaceHTTP { // the contract's document says so
+		return f
+	}
 	r, method := c.lister(), c.methodAtStart()
 	known := c.g.lists.Knows(r, c.on.source, method)
 	if !known && c.on.entry.Local && errors.Is(f.Err.Cause(), upstream.ErrNotStarted) {
@@ -48,7 +52,7 @@ func lastKnown(c *call, next next) *failure {
 		c.g.lists.Renew(r, c.on.source, method)
 	}
 	c.survive(e, "the client is told what the server last said")
-	c.sendLastKnown(c.g.lists.LastKnown(r, c.on.source, method, record))
+	c.sendLastKnown(c.g.lists.LastKnown(r, c.on.source, method, written.Record))
 	return nil
 }
 
