@@ -49,7 +49,8 @@ func started(t *testing.T, c *testkit.Client) (hello, list *testkit.Answer, tool
 		t.Fatalf("initialize: got %+v, %v", hello, err)
 	}
 	list = c.MustListTools(t)
-	return hello, list, list.ToolNames(t)
+	names := list.ToolNames(t)
+	return hello, list, names
 }
 
 func inAllEras(t *testing.T, test func(t *testing.T, srv *testkit.Server, client testkit.Era)) {
