@@ -223,7 +223,7 @@ func TestOnceSurvivesDeadGateways(t *testing.T) {
 	srv := testkit.NewServer(t)
 	s, address := onceStore(t)
 	quick := once.Times{Lease: time.Second, Poll: 20 * time.Millisecond}
-	dead := &dyingStore{Store: s.Once(), live: 2} // the first beat and row are written, and nothing after that
+	dead := &dyingStore{Store: s.Once(), once: true}
 	yaml := "servers:\n  farm:\n    url: " + srv.URL() + "\n    tools: {order_create: {once: {grace: 0s}, " + orderVerify + "}}\n"
 	open := func(st once.Store) *testkit.Client {
 		g, log := gatewaytest.NewReaching(t, gateway.Reach{Once: st, OnceTimes: quick, Pause: 1},
@@ -255,21 +255,30 @@ func TestOnceWithoutStore(t *testing.T) {
 	}
 }
 
-// A dyingStore carries out so many writes, and fails all that come after.
+// A dyingStore carries out so many writes, or what comes before the first row and that, and fails all that come after.
 type dyingStore struct {
 	once.Store
 
 	live int64
+	once bool
+
+	begun atomic.Bool
 }
 
 var errDead = errors.New("the store is away")
 
-func (d *dyingStore) dies() bool { return atomic.AddInt64(&d.live, -1) < 0 }
+func (d *dyingStore) dies() bool {
+	if d.once {
+		return d.begun.Load()
+	}
+	return atomic.AddInt64(&d.live, -1) < 0
+}
 
 func (d *dyingStore) Begin(ctx context.Context, row *once.Row) (*once.Row, error) {
 	if d.dies() {
 		return nil, errDead
 	}
+	defer d.begun.Store(true)
 	return d.Store.Begin(ctx, row)
 }
 
