@@ -191,7 +191,7 @@ func (in *Inbound) flaw() error {
 // stream, and its client resumes it with a GET.
 func (in *Inbound) ended(ctx context.Context) *recourse.Error {
 	switch {
-	case wire.BrokeOff(in.Err):
+	case wire.BrokeOff(in.Err), ctx.Err() != nil:
 		return in.broken(ctx)
 	case in.wrong != nil:
 		return in.bad(in.wrong)
@@ -205,6 +205,14 @@ func (in *Inbound) ended(ctx context.Context) *recourse.Error {
 // broken is the failure for an answer that cannot be read to its end.
 func (in *Inbound) broken(ctx context.Context) *recourse.Error {
 	return upstream.Broken(ctx, in.Server.Title, in.Err)
+}
+
+// garbled is the failure for an answer that cannot be read. Once the call's time is over, the server may have ended it for that reason.
+func (in *Inbound) garbled(ctx context.Context, err error) *recourse.Error {
+	if ctx.Err() != nil {
+		return upstream.Broken(ctx, in.Server.Title, err)
+	}
+	return in.bad(err)
 }
 
 // breakOff ends an answer that has begun: the client sees that it is incomplete.

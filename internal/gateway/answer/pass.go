@@ -52,7 +52,7 @@ func (in *Inbound) Pass(ctx context.Context) End {
 		case part.Other:
 			in.Reply.Relay(in.Spoken(&part.Event), true, front.Between)
 		case part.Err != nil:
-			return Again(in.bad(part.Err))
+			return Again(in.garbled(ctx, part.Err))
 		case part.Complete:
 			end = in.takeWhole(&part.Event)
 		case in.Stream && in.TooLongToMask():
@@ -281,7 +281,7 @@ func (in *Inbound) collect(ctx context.Context, first *wire.Event) End {
 		}
 		piece := in.Part
 		if piece.Err != nil {
-			return Again(in.bad(piece.Err))
+			return Again(in.garbled(ctx, piece.Err))
 		}
 		in.Deadline.Alive()
 		event.Data = append(event.Data, piece.Data...)
