@@ -23,7 +23,7 @@ func announce(ctx context.Context, r *load.Reading, at net.Addr, log *slog.Logge
 	logServing(ctx, log, cfg, scheme(cfg)+at.String())
 	warnOfExpiry(ctx, cfg, log)
 	warnOfReach(ctx, at, cfg, log)
-	for _, warning := range slices.Concat(warningsOfUsers(r), warningsOfTimeouts(r)) {
+	for _, warning := range warnings(r) {
 		log.LogAttrs(ctx, slog.LevelWarn, warning)
 	}
 }

@@ -81,6 +81,11 @@ func checkStore(ctx context.Context, env *term.Environment, cfg *config.Config) 
 	return nil
 }
 
+// warnings returns what an operator should know about a configuration without mistakes.
+func warnings(r *load.Reading) []string {
+	return slices.Concat(warningsOfUsers(r), warningsOfTimeouts(r))
+}
+
 // check reports that the configuration can be served, and where each server would be.
 func (c *Command) check(ctx context.Context, env *term.Environment, r *load.Reading) error {
 	cfg := r.Config
@@ -121,7 +126,7 @@ func (c *Command) check(ctx context.Context, env *term.Environment, r *load.Read
 			env.Painter(env.Stderr).Printf(term.Plain, "recourse: warning: %s\n", expiry(at))
 		}
 	}
-	for _, warning := range slices.Concat(warningsOfUsers(r), warningsOfTimeouts(r)) {
+	for _, warning := range warnings(r) {
 		env.Painter(env.Stderr).Printf(term.Plain, "recourse: warning: %s\n", warning)
 	}
 	for _, warning := range warningsOfOnce(cfg) {

@@ -11,6 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/policy/once"
+	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/internal/store"
 )
 
@@ -55,8 +56,8 @@ func (c *onceLsCommand) Run(ctx context.Context, env *term.Environment) error {
 			return err
 		}
 		for _, r := range rows {
-			term.Printf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID[:shownID], r.Server, r.Tool, r.Caller, r.State,
-				r.Changed.UTC().Format(time.DateTime), r.RequestID)
+			term.Printf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID[:shownID], visible.Escape(r.Server), visible.Escape(r.Tool),
+				visible.Escape(r.Caller), r.State, at(r.Changed), r.RequestID)
 		}
 	}
 	return w.Flush()
@@ -65,11 +66,30 @@ func (c *onceLsCommand) Run(ctx context.Context, env *term.Environment) error {
 // shownID is how much of an id is shown: enough to tell calls apart.
 const shownID = 12
 
-// onceShowCommand shows a call.
-type onceShowCommand struct {
+// aCall identifies a call that is made once.
+type aCall struct {
 	load.StoreFlags `embed:""`
 
 	ID string `arg:"" placeholder:"ID" help:"Id of the call or its beginning, as once ls shows it, or that of the request."`
+}
+
+// find returns the only call with that id, and the store, which has to be closed.
+func (c *aCall) find(ctx context.Context, env *term.Environment) (*store.Store, *once.Row, error) {
+	s, err := c.Open(ctx, env)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := findOnce(ctx, s, c.ID)
+	if err != nil {
+		s.Close()
+		return nil, nil, err
+	}
+	return s, r, nil
+}
+
+// onceShowCommand shows a call.
+type onceShowCommand struct {
+	aCall `embed:""`
 }
 
 // Help shows an example.
@@ -79,15 +99,11 @@ func (*onceShowCommand) Help() string {
 
 // Run shows it.
 func (c *onceShowCommand) Run(ctx context.Context, env *term.Environment) error {
-	s, err := c.Open(ctx, env)
+	s, r, err := c.find(ctx, env)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	r, err := findOnce(ctx, s, c.ID)
-	if err != nil {
-		return err
-	}
 	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
 	for _, line := range [][2]string{
 		{"id", r.ID},
@@ -103,7 +119,7 @@ func (c *onceShowCommand) Run(ctx context.Context, env *term.Environment) error 
 		{"answer", answerOf(r)},
 	} {
 		if line[1] != "" {
-			term.Printf(w, "%s\t%s\n", line[0], line[1])
+			term.Printf(w, "%s\t%s\n", line[0], visible.Escape(line[1]))
 		}
 	}
 	return w.Flush()
@@ -145,11 +161,10 @@ func findOnce(ctx context.Context, s *store.Store, id string) (*once.Row, error)
 
 // onceSettleCommand says what became of a call.
 type onceSettleCommand struct {
-	load.StoreFlags `embed:""`
+	aCall `embed:""`
 
-	ID        string `arg:"" placeholder:"ID" help:"Id of the call or its beginning, as once ls shows it, or that of the request."`
-	Landed    bool   `xor:"what" required:"" help:"It has happened: repetitions are told so."`
-	NotLanded bool   `xor:"what" required:"" help:"It has certainly not happened, and will not: the next repetition is made."`
+	Landed    bool `xor:"what" required:"" help:"It has happened: repetitions are told so."`
+	NotLanded bool `xor:"what" required:"" help:"It has certainly not happened, and will not: the next repetition is made."`
 }
 
 // Help shows an example.
@@ -160,15 +175,11 @@ func (*onceSettleCommand) Help() string {
 
 // Run settles it.
 func (c *onceSettleCommand) Run(ctx context.Context, env *term.Environment) error {
-	s, err := c.Open(ctx, env)
+	s, r, err := c.find(ctx, env)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	r, err := findOnce(ctx, s, c.ID)
-	if err != nil {
-		return err
-	}
 	if r.State != once.Unknown {
 		return term.Hint(fmt.Errorf("the call is %s, not unknown", r.State), "only calls that are unknown can be settled")
 	}
