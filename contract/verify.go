@@ -180,7 +180,7 @@ func (c *Contract) literal(raw json.Value) string {
 			at = len(rest)
 		}
 		b.WriteString(pythonWords.Replace(rest[:at]))
-		end := at + textLen(rest[at:])
+		end := at + json.LenOfText(rest[at:])
 		b.WriteString(rest[at:end])
 		rest = rest[end:]
 	}
@@ -188,17 +188,3 @@ func (c *Contract) literal(raw json.Value) string {
 }
 
 var pythonWords = strings.NewReplacer("true", "True", "false", "False", "null", "None")
-
-// textLen returns the length of the JSON string with which raw begins, quotes
-// included.
-func textLen(raw string) int {
-	for i := 1; i < len(raw); i++ {
-		switch raw[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(raw)
-}

@@ -90,7 +90,7 @@ func withAdvice(message string, hints []string) string {
 	for _, hint := range hints {
 		switch {
 		case strings.HasSuffix(message, hint):
-		case strings.HasSuffix(message, "."), strings.HasSuffix(message, "!"), strings.HasSuffix(message, "?"):
+		case isEnded(message):
 			message += " " + hint
 		default:
 			message += "; " + hint

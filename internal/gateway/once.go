@@ -22,7 +22,7 @@ import (
 
 // once keeps a call from happening again that somebody repeats. See package once for what is remembered, and who decides.
 func once(c *call, next next) *failure {
-	if c.rule.Once == nil || !c.req.isCall() || c.rule.nature == retry.Reads || c.req.continues() {
+	if c.rule.Once == nil || !c.req.isCall() || c.rule.nature == retry.Reads || c.req.msg.Continues() {
 		return next(c)
 	}
 	k := &keyed{call: c, rule: c.rule.Once, pointers: c.rule.Once.Key}
@@ -38,11 +38,6 @@ func once(c *call, next next) *failure {
 		return answer.Settled(e)
 	}
 	return k.claim(next)
-}
-
-// continues reports whether the call answers a question of the server's: the server has not yet begun with it.
-func (r *request) continues() bool {
-	return json.Lookup(r.msg.Params, "/"+wire.RequestState) != nil || json.Lookup(r.msg.Params, "/"+wire.InputResponses) != nil
 }
 
 // A keyed is a call that is made once.
@@ -222,7 +217,7 @@ func (k *keyed) conclude(f *failure) {
 	text, size := h.answer()
 	brief := k.ask.Again
 	switch {
-	case f == nil && h.asks():
+	case f == nil && h.isQuestion():
 		claim.Free() // the server asks before it begins
 	case f == nil && size == 0: // in a stream that the client resumes elsewhere
 		claim.Unknown("its answer was not seen")

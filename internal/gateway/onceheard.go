@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// maxKept is the largest answer that is kept.
+	// maxKeptAnswer is the largest answer that is kept.
 	maxKeptAnswer = 256 << 10
 	// maxLate limits how many servers are listened to after their calls have ended, and maxLateBytes what each may send.
 	maxLate      = 100
@@ -122,6 +122,7 @@ type heard struct {
 	text   []byte        // the answer; nil: there is none yet, or it is too large
 	size   int64         // of the answer, as far as it has come
 	whole  bool          // it has come to its end
+	asks   bool          // it is a question
 	ended  bool          // nothing more comes
 	err    error         // why
 	late   *claims.Claim // of a call that has ended
@@ -152,6 +153,16 @@ type begun struct {
 	err  error
 }
 
+// isQuestion reports whether the server has answered with a question.
+func (h *heard) isQuestion() bool {
+	if h == nil {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.asks
+}
+
 // answer returns the server's answer, and how long it is; 0: there is none.
 func (h *heard) answer() (text []byte, size int64) {
 	if h == nil {
@@ -163,19 +174,6 @@ func (h *heard) answer() (text []byte, size int64) {
 		return nil, 0
 	}
 	return h.text, h.size
-}
-
-// asks reports whether the server has answered with a question.
-func (h *heard) asks() bool {
-	text, _ := h.answer()
-	var scan wire.Scanner
-	if text == nil {
-		return false
-	}
-	if _, err := scan.Write(text); err != nil || scan.Close() != nil {
-		return false
-	}
-	return failures.Asks(text, scan.Signs())
 }
 
 // run makes the request and hears the answer.
@@ -273,7 +271,7 @@ func (h *heard) note(part *wire.Part) {
 		return
 	}
 	if h.whole = true; part.First && h.size <= maxKeptAnswer {
-		h.text = bytes.Clone(part.Data)
+		h.text, h.asks = bytes.Clone(part.Data), failures.Asks(part.Data, part.Signs)
 	}
 }
 

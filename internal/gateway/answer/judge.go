@@ -64,9 +64,7 @@ func (in *Inbound) InvalidParams(id wire.ID, e *recourse.Error) *Failure {
 // is about what the program negotiates, about a method other than a call, or about the state with which a call
 // continues (MCP 2026-07-28, multi round-trip requests).
 func (in *Inbound) forProgram(e *recourse.Error) bool {
-	params := in.Request.Params
-	return !in.isCall() || failures.IsForProgram(e, in.Server.Errors == config.ErrorsProtocol) ||
-		json.Lookup(params, "/"+wire.RequestState) != nil || json.Lookup(params, "/"+wire.InputResponses) != nil
+	return !in.isCall() || failures.IsForProgram(e, in.Server.Errors == config.ErrorsProtocol) || in.Request.Continues()
 }
 
 // reading reads the failure in an answer. The original is the answer's result or error, masked.

@@ -77,7 +77,7 @@ func canonical(value json.Value) json.Value {
 	for i := 0; i < len(sorted); {
 		switch b := sorted[i]; {
 		case b == '"':
-			end := i + textLen(sorted[i:])
+			end := i + json.LenOfText(sorted[i:])
 			out, i = append(out, sorted[i:end]...), end
 		case b == '-' || '0' <= b && b <= '9':
 			end := i + len(sorted[i:]) - len(bytes.TrimLeft(sorted[i:], "0123456789+-.eE"))
@@ -87,19 +87,6 @@ func canonical(value json.Value) json.Value {
 		}
 	}
 	return out
-}
-
-// textLen returns the length of the JSON string at the beginning of a text.
-func textLen(text []byte) int {
-	for i := 1; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(text)
 }
 
 // appendNumber appends a number as its digits, without zeros at either end, and the power of ten that they are multiplied by.

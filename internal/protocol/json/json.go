@@ -70,6 +70,19 @@ func Sorted(v Value) Value {
 	return c
 }
 
+// LenOfText returns the length of the text with which raw begins, quotes included.
+func LenOfText[T ~string | ~[]byte](raw T) int {
+	for i := 1; i < len(raw); i++ {
+		switch raw[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(raw)
+}
+
 // Compact returns v without the white space between its tokens. What is not JSON is returned as it is.
 func Compact(v Value) Value {
 	compact, err := AppendCompact(nil, v)

@@ -46,3 +46,9 @@ func WithoutIntroduction(meta []byte) (members map[string]json.Value) {
 func SpeaksModern(discovered []byte) bool {
 	return bytes.Contains(json.Lookup(discovered, "/supportedVersions"), []byte(`"`+Version20260728+`"`))
 }
+
+// Continues reports whether a request continues one for which the server has asked something (MCP 2026-07-28, multi round-trip
+// requests).
+func (m *Message) Continues() bool {
+	return json.Lookup(m.Params, "/"+RequestState) != nil || json.Lookup(m.Params, "/"+InputResponses) != nil
+}
