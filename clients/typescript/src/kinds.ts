@@ -88,3 +88,8 @@ export const statusTexts: { readonly [status: string]: string } = {
   "505": "HTTP Version Not Supported", "506": "Variant Also Negotiates", "507": "Insufficient Storage",
   "508": "Loop Detected", "510": "Not Extended", "511": "Network Authentication Required",
 };
+
+/** The kinds of failures that are for the client's program. */
+export const forProgram: readonly string[] = [
+  "unsupported_version", "missing_capability", "header_mismatch", "unknown_session",
+];

@@ -1,6 +1,6 @@
 import { shownArgument, verifyCall } from "./calls.js";
 import { choose, isRetryable, selects, type Subject } from "./choose.js";
-import { kinds, maxWaitMs, metaKey, rpcCodes, sentences, statusTexts } from "./kinds.js";
+import { forProgram, kinds, maxWaitMs, metaKey, rpcCodes, sentences, statusTexts } from "./kinds.js";
 import {
   adviceOf, child, classOf, copyOf, encode, type Fields, fieldsOr, get, isEmpty, isObject, isText, kindOf, listOr,
   numberOr, objectsAt, ordered, own, put, stepsOf, textOr, usualAdvice, type Value, waitText,
@@ -145,8 +145,7 @@ function encoded(e: Fields): Fields {
 /** Says whether a failure is written as a tool result, unless its code has another form. */
 const becomesResult = (c: Tables, { e, call }: Bound): boolean =>
   (call.method ?? "tools/call") === "tools/call" && !call.status &&
-  (kindOf(e) === "unknown_tool" ? c.table.unknownTool === "result" : !forProgram.test(kindOf(e)));
-const forProgram = /^(header_mismatch|missing_capability|unsupported_version|unknown_session)$/;
+  (kindOf(e) === "unknown_tool" ? c.table.unknownTool === "result" : !forProgram.includes(kindOf(e)));
 
 /** Returns the message of a JSON-RPC error with the advice: few clients show anything else of it. */
 const withAdvice = (message: string, hints: string[]): string =>

@@ -53,6 +53,7 @@ func PythonKinds() []byte {
 		{"The message of a failure that has none of its own.", "SENTENCES: dict[str, str]", sentencesTable()},
 		{"The kinds of HTTP statuses, apart from 4xx and 5xx, and of JSON-RPC errors.", "WIRE_KINDS: dict[str, str]", wireKindsTable()},
 		{"What HTTP statuses are called.", "STATUSES: dict[str, str]", statusTextsTable()},
+		{"The kinds of failures that are for the client's program.", "FOR_PROGRAM: list[str]", forProgramTable()},
 	} {
 		fmt.Fprintf(&b, "\n# %s\n%s = %s\n", table.doc, table.declaration, pythonSpelling.value(table.value, 0))
 	}
@@ -75,6 +76,7 @@ func TypeScriptKinds() []byte {
 		{"The message of a failure that has none of its own.", "sentences", ": { readonly [kind in Kind]: string }", "", sentencesTable()},
 		{"The kinds of HTTP statuses and of JSON-RPC errors.", "wireKinds", ": { readonly [code: string]: Kind }", "", wireKindsTable()},
 		{"What HTTP statuses are called.", "statusTexts", ": { readonly [status: string]: string }", "", statusTextsTable()},
+		{"The kinds of failures that are for the client's program.", "forProgram", ": readonly string[]", "", forProgramTable()},
 	} {
 		value := typescriptSpelling.value(table.value, 0)
 		fmt.Fprintf(&b, "\n/** %s */\nexport const %s%s = %s%s;\n", table.doc, table.name, table.of, value, table.suffix)

@@ -52,6 +52,13 @@ func rpcCodesTable() json.Value {
 	return kinds.AppendTo(nil)
 }
 
+// forProgramTable returns the kinds of failures of a call that are for the client's program.
+func forProgramTable() json.Value {
+	kinds := slices.DeleteFunc(recourse.Kinds(), func(kind recourse.Kind) bool { return !rpccode.ForProgram(kind) })
+	raw, _ := json.Marshal(kinds) // of texts: it cannot fail
+	return raw
+}
+
 // sentencesTable returns the sentence of each kind.
 func sentencesTable() json.Value {
 	var kinds json.Members

@@ -102,3 +102,8 @@ STATUSES: dict[str, str] = {
     "505": "HTTP Version Not Supported", "506": "Variant Also Negotiates", "507": "Insufficient Storage",
     "508": "Loop Detected", "510": "Not Extended", "511": "Network Authentication Required",
 }
+
+# The kinds of failures that are for the client's program.
+FOR_PROGRAM: list[str] = [
+    "unsupported_version", "missing_capability", "header_mismatch", "unknown_session",
+]

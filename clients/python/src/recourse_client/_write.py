@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from ._answers import shown, verify_call
 from ._decide import wait_text
-from ._kinds import KINDS, MAX_WAIT_MS, META_KEY, RPC_CODES, SENTENCES, STATUSES
+from ._kinds import FOR_PROGRAM, KINDS, MAX_WAIT_MS, META_KEY, RPC_CODES, SENTENCES, STATUSES
 from ._paths import child, get, is_framed, literal_of, match_text, parts_of
 from ._record import (
     LIKE,
@@ -231,10 +231,6 @@ def _encoded(e: Fields) -> Fields:
     if "details" in to:
         to["details"] = _sorted(to["details"])
     return {name: to[name] for name in (*LIKE, *sorted(to.keys() - LIKE.keys())) if name in to}
-
-
-# What the client's program has to handle: it negotiates with the server, or opens another session.
-FOR_PROGRAM = {"header_mismatch", "missing_capability", "unsupported_version", "unknown_session"}
 
 
 def _becomes_result(s: Bound) -> bool:
