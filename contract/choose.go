@@ -116,7 +116,7 @@ func (s *subject) agreed() {
 	switch advice := e.RetryAdvice(); {
 	case s.retryable():
 		e.Retry = recourse.RetrySameCall
-	case advice == recourse.RetrySameCall, advice == recourse.RetryNever && (e.Retry == "" || !s.c.layout.speaksForWriter()):
+	case advice == recourse.RetrySameCall, advice == recourse.RetryNever && (e.Retry == "" || !s.c.layout.record):
 		e.Retry = way
 	}
 }

@@ -53,9 +53,10 @@ func (k *compiler) compile() {
 			k.Mistakef(f.Retry.Node, "", "a retry rule needs retries >= 0, start > 0, factor >= 1 and jitter >= 0")
 		}
 	}
-	shape := c.layout.shape
+	shape, record := c.layout.shape, c.layout.record
 	if f.Shape != nil {
 		shape = k.shapeOrRecord(f.Shape)
+		record = shape == nil
 	}
 	if f.Write != nil {
 		c.layout = k.layout(f.Write)
@@ -63,6 +64,7 @@ func (k *compiler) compile() {
 		k.Mistakef(f.Node, "for example write: {text: json, structured: true}", "a contract without `extends` needs `write`")
 	}
 	c.layout.shape = shape
+	c.layout.record = shape == nil && (record || c.writesObject())
 	if f.Returns != nil {
 		c.ownResults = k.ownResults(f.Returns)
 	}
@@ -85,7 +87,7 @@ func (k *compiler) compile() {
 	}
 	k.codes()
 	c.bindTools()
-	if k.ShowsValues || c.layout.shape == nil && c.layout.text != nil && c.writesObject() { // the whole record includes them
+	if k.ShowsValues || c.layout.record { // the whole record includes them
 		c.showsValues = true
 	}
 }

@@ -161,7 +161,7 @@ func (sel selector) form() contractform.Selector {
 
 func (l *layout) form() contractform.Layout {
 	f := contractform.Layout{
-		Shape: l.shape.form(), Human: sourceOf(l.human),
+		Shape: l.shape.form(), Record: l.record, Human: sourceOf(l.human),
 		Format:     contractform.Format{Argument: l.format.argument, Tools: l.format.tools, Fallback: l.format.fallback},
 		Structured: l.structured, Result: l.result, IsError: l.isError, MimeTypes: l.mimeTypes, Advises: l.advises,
 	}

@@ -18,37 +18,43 @@ func TestKeep(t *testing.T) {
 	const failure = `{"type":"text","text":"it broke"}`
 	const ours = `{"type":"text","text":"[unknown] it broke"}`
 	const record = `{"v":1,"kind":"unknown","code":"unknown","contract":"recourse","message":"it broke","retry":"re_read","origin":"server"}`
-	const structured = `"structuredContent":` + record + `,"isError":true`
+	const failed = `"isError":true`
 	const meta = `"io.github.recoursehq/error":` + record
+	long := `{"rows":"` + strings.Repeat("x", recourse.MaxJSON) + `"}`
 	tests := map[string]struct{ original, want string }{
 		"its own structuredContent and _meta": {
 			`{"content":[` + failure + `],"structuredContent":{"rows": []},"isError":true,"_meta":{"trace": "t-1"}}`,
-			`{"content":[` + ours + `],"structuredContent":{"rows":[]},"isError":true,"_meta":{"trace":"t-1",` + meta + `}}`,
+			`{"content":[` + ours + `],` + failed + `,"_meta":{"trace":"t-1",` +
+				strings.ReplaceAll(meta, `"origin":"server"`, `"origin":"server","details":{"structuredContent":{"rows":[]}}`) + `}}`,
+		},
+		"a structuredContent that is too long for the record": {
+			`{"content":[` + failure + `],"structuredContent":` + long + `,"isError":true}`,
+			`{"content":[` + ours + `],` + failed + `,"_meta":{"io.github.recoursehq/structuredContent":` + long + `,` + meta + `}}`,
 		},
 		"more blocks, and unknown members": {
 			`{"x":[1, 2],"content":[{"type":"image","data":""},` + failure + `,{"type":"text","text":"see above"}],"isError":true}`,
-			`{"content":[` + ours + `,{"type":"image","data":""},{"type":"text","text":"see above"}],` + structured + `,"x":[1,2],"_meta":{` + meta + `}}`,
+			`{"content":[` + ours + `,{"type":"image","data":""},{"type":"text","text":"see above"}],` + failed + `,"x":[1,2],"_meta":{` + meta + `}}`,
 		},
 		"duplicate members: only the last is kept": {
 			`{"isError":false,"content":[],"x":1,"content":[` + failure + `],"x":{"y":2},"isError":true,"_meta":{"a":1,"b":2,"a":3}}`,
-			`{"content":[` + ours + `],` + structured + `,"x":{"y":2},"_meta":{"a":3,"b":2,` + meta + `}}`,
+			`{"content":[` + ours + `],` + failed + `,"x":{"y":2},"_meta":{"a":3,"b":2,` + meta + `}}`,
 		},
 		"content as an object, _meta as a list": {
 			`{"content":"it broke","isError":true,"_meta":[1]}`,
-			strings.ReplaceAll(`{"content":[`+ours+`],`+structured+`,"_meta":{`+meta+`}}`, "it broke", "An unknown error occurred."),
+			strings.ReplaceAll(`{"content":[`+ours+`],`+failed+`,"_meta":{`+meta+`}}`, "it broke", "An unknown error occurred."),
 		},
 		"the failure as structuredContent": {
 			`{"content":[` + failure + `],"structuredContent":{"kind":"toolError:v1","code":"E1","message":"it broke"},"isError":true}`,
 			strings.NewReplacer("re_read", "never", `"origin":"server"`, `"origin":"server","upstream":{"code":"E1"}`).
-				Replace(`{"content":[` + ours + `],` + structured + `,"_meta":{` + meta + `}}`),
+				Replace(`{"content":[` + ours + `],` + failed + `,"_meta":{` + meta + `}}`),
 		},
 		"an error object": {
 			`{"error":{"code":1,"message":"it broke"},"resultType":"complete"}`,
-			strings.ReplaceAll(`{"content":[`+ours+`],`+structured+`,"_meta":{`+meta+`}}`, `"origin":"server"`, `"origin":"server","upstream":{"code":"1"}`),
+			strings.ReplaceAll(`{"content":[`+ours+`],`+failed+`,"_meta":{`+meta+`}}`, `"origin":"server"`, `"origin":"server","upstream":{"code":"1"}`),
 		},
 		"invalid UTF-8": {
 			"{\"content\":[" + failure + "],\"isError\":true,\"x\":\"\xff\"}",
-			`{"content":[` + ours + `],` + structured + `,"x":"` + "\uFFFD" + `","_meta":{` + meta + `}}`,
+			`{"content":[` + ours + `],` + failed + `,"x":"` + "\uFFFD" + `","_meta":{` + meta + `}}`,
 		},
 	}
 	for name, tt := range tests {

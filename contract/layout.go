@@ -14,6 +14,7 @@ import (
 // A layout says where in a tool result a failure appears.
 type layout struct {
 	shape      *shape             // the JSON object; nil: the record's own JSON form
+	record     bool               // the contract's object is the record, which is in _meta in any case
 	text       codec              // the text block
 	human      *language.Template // a text block for people, gated by format
 	format     formatGate

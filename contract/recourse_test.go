@@ -49,14 +49,16 @@ func TestDefaultContract(t *testing.T) {
 			Content []struct {
 				Text string `json:"text"`
 			} `json:"content"`
-			Structured json.RawMessage `json:"structuredContent"`
-			IsError    bool            `json:"isError"`
+			Structured json.RawMessage            `json:"structuredContent"`
+			Meta       map[string]json.RawMessage `json:"_meta"`
+			IsError    bool                       `json:"isError"`
 		}
 		if err := json.Unmarshal(a.Result, &result); err != nil || a.Surface != contract.SurfaceResult || len(result.Content) != 1 {
 			t.Fatalf("%s: %v, %s", tt.code, err, a.Result)
 		}
-		if !result.IsError || !strings.Contains(string(result.Structured), `"kind":"`+tt.code+`"`) {
-			t.Errorf("%s: isError %t, %s", tt.code, result.IsError, result.Structured)
+		record := string(result.Meta[recourse.MetaKey])
+		if !result.IsError || !strings.Contains(record, `"kind":"`+tt.code+`"`) || result.Structured != nil {
+			t.Errorf("%s: isError %t, %s", tt.code, result.IsError, a.Result)
 		}
 		lines := strings.Split(result.Content[0].Text, "\n")
 		if diff := cmp.Diff(tt.want, lines[1:]); diff != "" || !strings.HasPrefix(lines[0], "["+tt.code+"] ") {

@@ -37,6 +37,44 @@ func TestTextStatesTheWait(t *testing.T) {
 	}
 }
 
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// Whatever structure a server sends with its failure, it contradicts nothing of what the contract says, and it is not lost.
+func TestStructureOfTheServer(t *testing.T) {
+	t.Parallel()
+	for _, c := range contract.Builtin().All() {
+		for _, structure := range []string{`{"retryable":true,"own":"seven"}`, `{"error":{"code":"QUOTA","retryable":true,"retryAfterMs":7000},"own":"seven"}`, `{"own":"seven"}`} {
+			for _, schema := range []bool{false, true} {
+				original := []byte(`{"content":[{"type":"text","text":"Connection lost."}],"structuredContent":` + structure + `,"isError":true}`)
+				reading, ok := (&contract.Reader{Contracts: contract.Builtin().All()}).Result(original)
+				if !ok {
+					t.Fatal("not read as a failure")
+				}
+				call := contracttest.ToolCall()
+				call.OutputSchema = schema
+				call.Relay.Original, call.Relay.OriginalContract = original, reading.Contract
+				a := c.Write(reading.Error().WithEffect(recourse.EffectUnknown), &call)
+				whole := json.RawMessage(a.Result)
+				var result struct {
+					Structured json.RawMessage `json:"structuredContent"`
+				}
+				if err := json.Unmarshal(whole, &result); err != nil {
+					t.Fatal(err)
+				}
+				if strings.Contains(string(result.Structured), "seven") || strings.Contains(string(result.Structured), `"retryable":true`) {
+					t.Errorf("%s: the structure is %s", c.Name, result.Structured)
+				}
+				if !strings.Contains(string(whole), `"own":"seven"`) {
+					t.Errorf("%s: the server's structure is lost: %s", c.Name, whole)
+				}
+			}
+		}
+	}
+}
+
 func checkText(t *testing.T, a contract.Answer) {
 	t.Helper()
 	e := a.Record
@@ -49,12 +87,16 @@ func checkText(t *testing.T, a contract.Answer) {
 			Content []struct {
 				Text string `json:"text"`
 			} `json:"content"`
+			Structured json.RawMessage `json:"structuredContent"`
 		}
 		if err := json.Unmarshal(a.Result, &result); err != nil {
 			t.Fatal(err)
 		}
 		for _, b := range result.Content {
 			texts = append(texts, b.Text)
+		}
+		if result.Structured != nil && !slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, firstLine(e.Message)) }) {
+			t.Errorf("%s, effect %s: the structure says what no text does: %s", e.Kind, e.Effect, a.Result)
 		}
 	}
 	text := strings.Join(texts, "\n")

@@ -134,9 +134,9 @@ func (r *Reader) distrust(e *recourse.Error) *recourse.Error {
 // the failure in its form.
 const ServerSays = "The server says: "
 
-// inForm returns s as the contract's own form shows it.
+// inForm returns s as the contract's own form shows it. Where that is the record, all of its advice is the writer's own.
 func (s *subject) inForm() *subject {
-	if s.call.Relay.OriginalContract != s.c || s.c.layout.speaksForWriter() {
+	if s.call.Relay.OriginalContract != s.c || s.c.layout.record {
 		return s
 	}
 	quoting := *s
@@ -148,10 +148,6 @@ func (s *subject) inForm() *subject {
 	})
 	return &quoting
 }
-
-// speaksForWriter reports whether advice in this layout is the writer's own: the layout shows the record,
-// with all hints in one place.
-func (l *layout) speaksForWriter() bool { return l.structured && l.shape == nil }
 
 const (
 	// maxAdvice limits how many of a server's hints are kept, maxAdviceText the size of each, in bytes.

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"bytes"
 	stdjson "encoding/json"
 	"fmt"
 	"maps"
@@ -178,7 +179,8 @@ func (s *subject) result() json.Value {
 	l := s.layout()
 	form := s.inForm()
 	kept := s.call.keep(s.c, s.e)
-	blocks, record := l.blocks(form), s.bounded()
+	record := s.filed(&kept)
+	blocks := l.blocks(form)
 	blocks[0].more = kept.first
 	size := l.sizeOf(blocks, s.record())
 	dst := append(make([]byte, 0, size), '{')
@@ -194,7 +196,7 @@ func (s *subject) result() json.Value {
 	switch {
 	case kept.structured != nil:
 		dst = append(append(dst, `,"structuredContent":`...), kept.structured...)
-	case l.structured && (!s.call.OutputSchema || s.c.ownLayout(s.call.Tool) != nil):
+	case s.isStructured(l):
 		dst = form.appendShape(append(dst, `,"structuredContent":`...))
 	}
 	if l.result != "" {
@@ -215,6 +217,12 @@ func (s *subject) result() json.Value {
 	}
 	dst = append(json.AppendQuote(dst, recourse.MetaKey), ':')
 	return append(append(dst, record...), "}}"...)
+}
+
+// isStructured reports whether the contract's object also stands in structuredContent. A record does only where that in _meta is cut.
+func (s *subject) isStructured(l *layout) bool {
+	structured := l.structured || l.record && !bytes.Equal(s.bounded(), s.record())
+	return structured && (!s.call.OutputSchema || s.c.ownLayout(s.call.Tool) != nil)
 }
 
 // signWithin is the largest size of a result whose isError comes after the content, as in every SDK. In a
@@ -239,7 +247,7 @@ func (l *layout) sizeOf(blocks []block, record []byte) int {
 type kept struct {
 	first      json.Members // of the first text, besides that
 	blocks     []json.Value // content after the first text
-	structured json.Value   // the server's own structuredContent
+	structured json.Value   // the server's own structuredContent, which the record may take
 	members    json.Members
 	meta       json.Members
 }
@@ -273,6 +281,30 @@ func (call *Call) keep(target *Contract, e *recourse.Error) kept {
 	}
 	return k
 }
+
+// filed returns the record that travels in _meta. It takes the server's own structuredContent along, since some programs show a
+// model nothing else, and what the server says there knows nothing of the effect and the verify call. What is too long for a
+// record stands beside it. In a failure that the server wrote in the form of the contract, the structure stays where it is.
+func (s *subject) filed(k *kept) []byte {
+	if k.structured == nil || s.call.in(s.c, SurfaceResult) != nil && !s.c.layout.record {
+		return s.bounded()
+	}
+	with := *s
+	with.json, with.e = nil, s.e.WithDetail(structuredDetail, stdjson.RawMessage(k.structured))
+	record := with.bounded()
+	if json.Lookup(record, "/details/"+structuredDetail) == nil {
+		k.meta.Add(structuredMeta, k.structured)
+		record = s.bounded()
+	}
+	k.structured = nil
+	return record
+}
+
+// The detail that has a server's own structuredContent, and the member of _meta where the record has no room for it.
+const (
+	structuredDetail = "structuredContent"
+	structuredMeta   = "io.github.recoursehq/structuredContent"
+)
 
 // isFailure reports whether an object of the original repeats the failure.
 func (call *Call) isFailure(raw json.Value, target *Contract) bool {

@@ -194,6 +194,7 @@ func (s Selector) String() string {
 // Layout says where in a tool result a failure appears.
 type Layout struct {
 	Shape      *Shape // of the JSON object; nil: the record's own JSON form
+	Record     bool   // the object is the record, which is in _meta in any case
 	Line       *Line  // the text; nil: the object itself
 	Indent     int    // of the object, in spaces
 	Human      string // a template of a text for people, gated by the format argument
@@ -206,7 +207,9 @@ type Layout struct {
 }
 
 // WritesObject reports whether the object is anywhere in a result.
-func (l *Layout) WritesObject() bool { return l.Line == nil || l.Structured || l.Result != "" }
+func (l *Layout) WritesObject() bool {
+	return l.Line == nil || l.Structured || l.Result != "" || l.Record
+}
 
 // Line is a text that is not JSON.
 type Line struct {

@@ -74,6 +74,8 @@ type Table = {
 /** The object; if missing, the record. Or the line; if missing, the text is the object. */
 export type Layout = {
   shape?: Fields;
+  /** Whether the object is the record. */
+  record?: boolean;
   line?: string;
   hints?: { before: string; between: string };
   envelope?: { mark: string; shape: Fields };

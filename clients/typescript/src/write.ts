@@ -252,7 +252,7 @@ function bind(c: Tables, from: Fields, call: Call): Bound {
   const s = boundTo(c, e, call, entry);
   const again = compute(c, s, "retryable:flag") === true;
   const way = e["effect"] === "applied" && pick(c.table.hints, s) ? "never" : usualAdvice({ kind: entry.kind });
-  const stated = textOr(e["retry"]) && c.table.layouts[0].structured && !c.table.layouts[0].shape;
+  const stated = textOr(e["retry"]) && c.table.layouts[0].record;
   const goes = adviceOf(e) === "same_call" || (adviceOf(e) === "never" && !stated);
   if (again || goes) e["retry"] = again ? "same_call" : way === "same_call" ? "never" : way;
   if (!isObject(e["verify"]) && e["effect"] === "unknown") e["verify"] = verifyCall(c, call.tool ?? "", call.arguments);

@@ -35,7 +35,7 @@ func (p *pageWriter) layout(l *contractform.Layout) {
 		}
 	}
 	if l.Structured {
-		texts = append(texts, "`structuredContent` is the object, unless the tool declares an outputSchema or the server sent its own.")
+		texts = append(texts, "`structuredContent` is the object, unless the tool declares an outputSchema.")
 	}
 	if l.Result != "" {
 		texts = append(texts, fmt.Sprintf("The member %s of the result is the object, too.", code(l.Result)))

@@ -346,6 +346,9 @@ func layoutTable(tools []string, l *contractform.Layout) json.Value {
 	if l.Shape != nil {
 		m.Add("shape", shapeTable(l.Shape))
 	}
+	if l.Record {
+		m.Flag("record", true)
+	}
 	if line := l.Line; line != nil {
 		m.Text("line", locatedTemplate(line.Src))
 		if line.BeforeHints != "" {

@@ -38,9 +38,10 @@ Where a TypeScript SDK throws an error of HTTP, the record is the ` + "`data`" +
 	resultIntro = `
 ## A result, the same for every client
 
-The result has ` + "`isError`" + `, a text for the model, and the record in ` + "`_meta`" + `. The record also stands in
-` + "`structuredContent`" + `, unless the tool declares an outputSchema or has sent a structure of its own. In the contract
-` + "`fieldmcp`" + ` the text and ` + "`structuredContent`" + ` are its own JSON object.
+The result has ` + "`isError`" + `, a text for the model, and the record in ` + "`_meta`" + `. There is no
+` + "`structuredContent`" + `: some agents show it in place of the text. One that the server sent stands in the record, in
+` + "`details.structuredContent`" + `. In the contract ` + "`fieldmcp`" + ` the text and ` + "`structuredContent`" + `, unless the tool declares an outputSchema,
+are its own JSON object.
 
 | what happens | text, in the contract ` + "`recourse`" + ` | code in ` + "`fieldmcp`" + ` | kind, origin, effect |
 |---|---|---|---|

@@ -48,7 +48,7 @@ type told struct {
 	retryAfter int // in seconds
 
 	noStructure bool   // the tool declares an outputSchema, which a failure's structure would violate
-	structure   string // the server's own structuredContent, which is kept, as is its _meta
+	structure   string // the server's own structuredContent, which the record keeps; its _meta stays
 }
 
 // Tools that only this table uses.
@@ -124,7 +124,7 @@ func failures() []failure {
 			},
 		},
 		{
-			name:  "the same with structuredContent and _meta of the server's own, which are kept",
+			name:  "the same with structuredContent and _meta of the server's own, which the record and _meta keep",
 			begin: once(testkit.GetField, faults.RichToolError()),
 			told: &told{
 				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,

@@ -382,7 +382,7 @@ def _advise(s: Bound) -> None:
     way = usual_advice({"kind": entry["kind"]})
     if e.get("effect") == "applied" and _pick(s.c.table["hints"], s):
         way = "never"
-    is_stated = text_of(e.get("retry")) and layout.get("structured") and "shape" not in layout
+    is_stated = text_of(e.get("retry")) and layout.get("record")
     goes = advice_of(e) == "same_call" or (advice_of(e) == "never" and not is_stated)
     if is_again or goes:
         e["retry"] = "same_call" if is_again else "never" if way == "same_call" else way
