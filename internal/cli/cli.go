@@ -43,6 +43,7 @@ type commands struct {
 	Install  installCommand          `cmd:"" help:"Wrap the MCP servers listed in a desktop host's file."`
 	Call     client.CallCommand      `cmd:"" help:"Call a tool of an MCP server, with an exit code for each sort of failure."`
 	Tools    client.ToolsCommand     `cmd:"" help:"List the tools of an MCP server."`
+	Check    checkCommand            `cmd:"" help:"Grade how an MCP server fails, with the line that mends each finding."`
 	Failures storage.FailuresCommand `cmd:"" help:"List the calls that failed, from a gateway's journal."`
 	Explain  storage.ExplainCommand  `cmd:"" help:"Show how an MCP server's answer is read, or what happened to a request."`
 	Import   importCommand           `cmd:"" help:"Draft a configuration from the description of an HTTP API."`

@@ -96,6 +96,14 @@ var layers = []layer{
 		beside:   "each is a resource that can be replaced alone; the stages put them in order",
 	},
 	{
+		packages: []string{"internal/check"},
+		up:       "it talks to a server by itself, and judges what it has seen",
+	},
+	{
+		packages: []string{"internal/docs/checkdoc"},
+		up:       "it prints the rules for whoever asks",
+	},
+	{
 		packages: []string{"internal/store"},
 		up:       "it keeps rows, and does not know what a call is",
 	},

@@ -1,0 +1,245 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/call/args"
+	"github.com/recoursehq/recourse/internal/privacy/redact"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
+)
+
+// The rules about what a failure says.
+
+func failureHasText(t *transcript, v *verdict) {
+	for _, x := range t.failures() {
+		said := ""
+		if strings.TrimSpace(x.said.text) == "" {
+			said = "There is no text in it."
+		}
+		v.of(x.step.tool, x, said)
+	}
+}
+
+// bare matches texts that say that something failed, and nothing else.
+var bare = regexp.MustCompile(`(?i)^\W*(error executing tool:?( '?[\w.-]+'?)?|\[object object\]|none|null|undefined|nil|unknown error|` +
+	`internal( server)? error|an? (unexpected |unknown |internal )?error (has )?occurred|something went wrong|error|failed|failure|` +
+	`exception|tool (call|execution) failed|bad request|invalid( params| arguments| input| request)?)\W*$`)
+
+func failureSaysWhy(t *transcript, v *verdict) {
+	for _, x := range t.failures() {
+		if strings.TrimSpace(x.said.text) == "" {
+			continue
+		}
+		text := x.said.text
+		if _, rest, prefixed := strings.Cut(text, "MCP error -3"); prefixed { // TypeScript's SDK writes the code before the words
+			_, text, _ = strings.Cut(rest, ": ")
+		}
+		said := ""
+		if bare.MatchString(text) {
+			said = "It only says " + quoted(x.said.text)
+		}
+		v.of(x.step.tool, x, said)
+	}
+}
+
+func causesApart(t *transcript, v *verdict) {
+	texts := map[*tool]map[string]*exchange{}
+	for _, x := range t.failures() {
+		tool := x.step.tool
+		if tool == nil || x.said.text == "" || !slices.Contains([]probe{probeMissing, probeAbsent}, x.step.probe) {
+			continue
+		}
+		if texts[tool] == nil {
+			texts[tool] = map[string]*exchange{x.said.text: x}
+			continue
+		}
+		said := ""
+		if _, same := texts[tool][x.said.text]; same {
+			said = "Left out arguments and an id that does not exist both read " + quoted(x.said.text)
+		}
+		v.of(tool, x, said)
+	}
+}
+
+func sameAgain(t *transcript, v *verdict) {
+	type place struct {
+		tool *tool
+		args string
+	}
+	first := map[place]*exchange{}
+	for _, x := range t.failures() {
+		what := place{x.step.tool, string(x.step.args)}
+		if x.step.probe == probeAbsent || x.step.probe == probeNoTool {
+			first[what] = x
+		}
+		before := first[what]
+		if before == nil || x.step.probe != probeAbsentAgain && x.step.probe != probeNoToolAgain {
+			continue
+		}
+		said := ""
+		if before.said.text != x.said.text {
+			said = fmt.Sprintf("First %s, then %s", quoted(before.said.text), quoted(x.said.text))
+		}
+		v.of(x.step.tool, x, said)
+	}
+}
+
+func absentTold(t *transcript, v *verdict) {
+	for _, x := range t.of(probeAbsent) {
+		said := ""
+		if !x.said.failed && x.said.dressed == "" && x.said.empty() {
+			said = "With an id that does not exist, the answer is an empty success: " + quoted(string(x.said.result))
+		}
+		v.of(x.step.tool, x, said)
+	}
+}
+
+// empty reports whether a result holds nothing.
+func (s *said) empty() bool {
+	if s.object != nil && !hollow(s.object) {
+		return false
+	}
+	text := strings.TrimSpace(s.text)
+	return text == "" || hollow(json.Value(text))
+}
+
+// hollow reports whether a JSON value has nothing in it.
+func hollow(raw json.Value) bool {
+	switch strings.Join(strings.Fields(string(raw)), "") {
+	case "null", "{}", "[]", `""`, `{"result":null}`, `{"result":[]}`, `{"result":{}}`, `{"result":""}`:
+		return true
+	default:
+		return false
+	}
+}
+
+func absentNotInternal(t *transcript, v *verdict) {
+	for _, x := range t.of(probeAbsent) {
+		if !x.said.failed {
+			continue
+		}
+		said := ""
+		if x.said.rpc && x.said.code == wire.CodeInternalError || bare.MatchString(x.said.text) {
+			said = "It is told as " + quoted(x.said.text)
+		}
+		v.of(x.step.tool, x, said)
+	}
+}
+
+func notDressed(t *transcript, v *verdict) {
+	for _, x := range t.exchanges {
+		if x.step.tool == nil || x.said.result == nil || x.said.marked {
+			continue
+		}
+		said := ""
+		if x.said.dressed != "" {
+			said = "isError is not set on " + quoted(x.said.text)
+		}
+		v.of(x.step.tool, x, said)
+	}
+}
+
+// worked matches a body that says that all is well.
+var worked = regexp.MustCompile(`^\s*\{\s*"(ok|success)"\s*:\s*true\s*[,}]|^\s*\{\s*"status"\s*:\s*"(ok|success)"\s*[,}]`)
+
+func successNotMarked(t *transcript, v *verdict) {
+	for _, x := range t.failures() {
+		if !x.said.marked {
+			continue
+		}
+		said := ""
+		if worked.MatchString(x.said.text) {
+			said = "isError is set on " + quoted(x.said.text)
+		}
+		v.of(x.step.tool, x, said)
+	}
+}
+
+// leaks judges what is masked in failures. What stands in the call's own arguments is no leak.
+func leaks(t *transcript, v *verdict, what string, marks ...string) {
+	for _, x := range t.failures() {
+		if x.said.text == "" {
+			continue
+		}
+		masked := redact.New(redact.All, string(x.step.args), string(x.sent)).String(x.said.text)
+		said := ""
+		for _, mark := range marks {
+			if strings.Count(masked, mark) > strings.Count(x.said.text, mark) {
+				said = what + ": " + quoted(masked)
+			}
+		}
+		v.of(x.step.tool, x, said)
+	}
+}
+
+func noStack(t *transcript, v *verdict) {
+	leaks(t, v, "There is a stack trace in it", "[stack trace]")
+}
+
+func noSecret(t *transcript, v *verdict) {
+	leaks(t, v, "There is a credential in it", "[credential]", "[connection string]")
+}
+
+// noAddress is about servers of strangers: a program that the user has started shows paths of the user's own machine.
+func noAddress(t *transcript, v *verdict) {
+	if t.stdio {
+		return
+	}
+	leaks(t, v, "There is an address or a path in it", "[address]", "[path]")
+}
+
+// query matches a statement of SQL with its verb and object.
+var query = regexp.MustCompile(`(?is)\b(select\s.+\sfrom\s+\S+(\s+(where|join|limit|order)\b|\s*;)|` +
+	`insert\s+into\s+\S+\s*\(|update\s+\S+\s+set\s+\S+\s*=|delete\s+from\s+\S+\s+where\b)`)
+
+func noQuery(t *transcript, v *verdict) {
+	for _, x := range t.failures() {
+		if x.said.text == "" {
+			continue
+		}
+		said := ""
+		if query.MatchString(x.said.text) && !query.Match(x.sent) {
+			said = "There is SQL in it."
+		}
+		v.of(x.step.tool, x, said)
+	}
+}
+
+func limitSaysWait(t *transcript, v *verdict) {
+	for _, x := range t.failures() {
+		if e := x.said.record; e == nil || e.Kind != recourse.KindRateLimited {
+			continue
+		}
+		said := ""
+		if x.said.record.RetryAfter == 0 {
+			said = "There is no wait in it: " + quoted(x.said.text)
+		}
+		v.of(x.step.tool, x, said)
+	}
+}
+
+func fitsOutputSchema(t *transcript, v *verdict) {
+	for _, x := range t.failures() {
+		if x.step.tool == nil || x.step.tool.OutputSchema == nil || x.said.object == nil {
+			continue
+		}
+		schema, err := args.Compile(x.step.tool.OutputSchema, nil)
+		if err != nil {
+			continue
+		}
+		said := ""
+		if wrong := schema.Check(context.Background(), x.said.object); len(wrong) > 0 {
+			said = fmt.Sprintf("structuredContent breaks outputSchema at %q.", wrong[0].Pointer)
+		}
+		v.of(x.step.tool, x, said)
+	}
+}
+
+// textAt returns the text at a place of a JSON text, read leniently.
+func textAt(raw json.Value, pointer json.Pointer) string { return json.Text(raw, pointer) }

@@ -1,0 +1,164 @@
+package check
+
+import (
+	"context"
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/check/server"
+	"github.com/recoursehq/recourse/internal/privacy/redact"
+)
+
+// A Report says how a server fails. Its JSON is the form that --json writes. The same server gives the same bytes.
+type Report struct {
+	Server      Server        `json:"server"`
+	Started     bool          `json:"started"` // there was a session
+	Mode        Mode          `json:"mode"`
+	Grade       string        `json:"grade,omitempty"` // A to F; none: too little was observed
+	Score       int           `json:"score"`           // of 100
+	Rules       Count         `json:"rules"`
+	Seen        int           `json:"observations"`
+	Requests    int           `json:"requests"`
+	Stopped     string        `json:"stopped,omitempty"` // why not everything was done
+	Findings    []Finding     `json:"findings"`
+	Kept        []string      `json:"kept"`
+	NotObserved []NotObserved `json:"notObserved"`
+}
+
+// Server is what a server says of itself.
+type Server struct {
+	Name     string `json:"name"`
+	Version  string `json:"version"`
+	Protocol string `json:"protocol"`
+	Tools    int    `json:"tools"`
+}
+
+// Count says how many rules were observed, and how many there are.
+type Count struct {
+	Observed int `json:"observed"`
+	Of       int `json:"of"`
+}
+
+// A Finding is a rule that was broken by a tool, or by the server.
+type Finding struct {
+	Rule   string   `json:"rule"`
+	Harm   Harm     `json:"harm"`
+	Tool   string   `json:"tool,omitempty"`
+	Title  string   `json:"title"`
+	Said   string   `json:"said"`
+	Times  int      `json:"times"` // how often it was seen of this tool
+	Frames []string `json:"frames,omitempty"`
+	Repeat string   `json:"repeat,omitempty"` // arguments of `recourse call` that show it again
+	Mend   string   `json:"mend"`
+	Entry  string   `json:"entry,omitempty"`
+	Page   string   `json:"page"`
+	Source string   `json:"source"`
+}
+
+// NotObserved is a rule that could not be judged.
+type NotObserved struct {
+	Rule string `json:"rule"`
+	Why  string `json:"why"`
+}
+
+// Check makes a report of a server.
+func Check(ctx context.Context, to server.Server, options Options) *Report {
+	return judge(run(ctx, to, options), options.Mode)
+}
+
+// minSeen is how many observations a grade takes.
+const minSeen = 20
+
+// judge applies the rules to a transcript.
+func judge(t *transcript, mode Mode) *Report {
+	report := &Report{
+		Server: Server{t.name, t.version, t.protocol, len(t.tools)}, Started: t.started, Mode: mode,
+		Stopped: masked(t.stopped), Requests: len(t.exchanges),
+	}
+	var full, got float64
+	harmful := false
+	for _, rule := range Rules() {
+		report.Rules.Of++
+		var v verdict
+		judges[rule.ID](t, &v)
+		seen := v.kept + len(v.broken)
+		if seen == 0 {
+			report.NotObserved = append(report.NotObserved, NotObserved{rule.ID, unseen(rule, mode)})
+			continue
+		}
+		report.Rules.Observed++
+		report.Seen += seen
+		weight := float64(rule.Harm.Weight())
+		full += weight
+		got += weight * float64(v.kept) / float64(seen)
+		if len(v.broken) == 0 {
+			report.Kept = append(report.Kept, rule.ID)
+		}
+		harmful = harmful || len(v.broken) > 0 && rule.Harm == HarmWrite
+		report.Findings = append(report.Findings, findings(rule, v.broken)...)
+	}
+	if full > 0 {
+		report.Score = int(100 * got / full)
+	}
+	if report.Seen >= minSeen {
+		report.Grade = letter(report.Score, harmful)
+	}
+	sortByHarm(report.Findings)
+	return report
+}
+
+// unseen says why a rule was not observed.
+func unseen(rule *Rule, mode Mode) string {
+	if !mode.includes(rule.Mode) {
+		return "takes --mode " + string(rule.Mode)
+	}
+	if rule.Needs == "nothing" {
+		return "the check did not come to it"
+	}
+	return "needs " + rule.Needs
+}
+
+// letter returns the grade for a score. What can cause a false write is never better than C.
+func letter(score int, harmful bool) string {
+	grade := "F"
+	for _, step := range []struct {
+		from  int
+		grade string
+	}{{95, "A"}, {85, "B"}, {70, "C"}, {50, "D"}} {
+		if score >= step.from {
+			grade = step.grade
+			break
+		}
+	}
+	if harmful && grade < "C" {
+		return "C"
+	}
+	return grade
+}
+
+// findings returns a finding for each tool that broke the rule.
+func findings(rule *Rule, broken []breach) (list []Finding) {
+	at := map[*tool]int{}
+	for _, b := range broken {
+		if i, again := at[b.tool]; again {
+			list[i].Times++
+			continue
+		}
+		at[b.tool] = len(list)
+		f := Finding{
+			Rule: rule.ID, Harm: rule.Harm, Title: rule.Title, Said: masked(b.said), Times: 1, Mend: rule.Mend, Entry: rule.Entry,
+			Page: "docs/checks.md#" + rule.ID, Source: rule.Source,
+		}
+		if b.tool != nil {
+			f.Tool = b.tool.Name
+			f.Entry = strings.ReplaceAll(rule.Entry, "TOOL", b.tool.Name)
+		}
+		if b.at != nil {
+			f.Frames, f.Repeat = frames(b.at), b.at.repeat()
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// masked returns a text for a report that people pass on.
+func masked(text string) string { return redact.New(redact.Secrets).String(text) }

@@ -1,0 +1,285 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/call/args"
+	"github.com/recoursehq/recourse/internal/check/server"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
+)
+
+// Options say how a server is checked.
+type Options struct {
+	Mode Mode
+	// Reads names tools that only read, whatever they say of themselves: patterns with *.
+	Reads []string
+	// Timeout is how long an answer may take; 0 means 10 s. The first one may take six times as long: a program may still be
+	// installed.
+	Timeout time.Duration
+	// Progress gets a line for each step; nil: none.
+	Progress io.Writer
+}
+
+// The bounds of a list of tools.
+const (
+	maxTools = 5000
+	maxPages = 100
+)
+
+// maxDeaths is how often a server may end before the check stops.
+const maxDeaths = 5
+
+// runner takes the steps.
+type runner struct {
+	ctx     context.Context
+	to      server.Server
+	options Options
+	conn    server.Conn
+	t       *transcript
+	next    int
+	deaths  int
+}
+
+// run makes the transcript of a server.
+func run(ctx context.Context, to server.Server, options Options) *transcript {
+	if options.Timeout == 0 {
+		options.Timeout = 10 * time.Second
+	}
+	r := &runner{ctx: ctx, to: to, options: options, t: &transcript{stdio: to.Stdio()}}
+	if r.open() {
+		r.list()
+		r.steps()
+	}
+	if r.conn != nil {
+		r.leave()
+	}
+	return r.t
+}
+
+// steps takes those of the plan.
+func (r *runner) steps() {
+	steps := plan(r.options.Mode, r.t.tools, r.t.stdio, r.t.sessions)
+	for i, s := range steps {
+		switch {
+		case r.ctx.Err() != nil:
+			r.t.stopped = "the check was ended"
+			return
+		case r.t.stopped != "":
+			return
+		}
+		if r.options.Progress != nil {
+			fmt.Fprintf(r.options.Progress, "%d/%d %s\n", i+1, len(steps), s.describe())
+		}
+		if s.do != nil {
+			s.do(r, s)
+		} else {
+			r.call(s)
+		}
+	}
+}
+
+// open opens a connection, and the session in it.
+func (r *runner) open() bool {
+	conn, err := r.to.Open(r.ctx)
+	if err != nil {
+		r.t.exchanges = append(r.t.exchanges, &exchange{step: step{probe: probeStart}, answer: server.Answer{Err: err}, died: true})
+		r.t.stopped = err.Error()
+		return false
+	}
+	r.conn = conn
+	return r.initialize()
+}
+
+// probeStart is the beginning of a session, in every mode.
+const probeStart probe = "initialize"
+
+// initialize begins the session. A server that does not know initialize may be of the modern era.
+func (r *runner) initialize() bool {
+	x := r.sendWithin(6*r.options.Timeout, step{probe: probeStart}, wire.MethodInitialize, initializeParams(wire.Version20251125))
+	if x.answer.Text == nil {
+		r.t.stopped = x.why()
+		return false
+	}
+	if x.said.failed {
+		r.t.stopped = "initialize: " + x.said.text
+		return false
+	}
+	if !r.t.started {
+		r.t.started = true
+		r.t.name = json.Text(x.said.result, "/serverInfo/name")
+		r.t.version = json.Text(x.said.result, "/serverInfo/version")
+		r.t.protocol = json.Text(x.said.result, "/protocolVersion")
+		r.t.sessions = x.answer.Head.Get(wire.HeaderSession) != ""
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, r.options.Timeout)
+	defer cancel()
+	r.conn.Send(ctx, server.Message{Text: wire.AppendRequest(nil, wire.ID{}, wire.MethodInitialized, nil), Head: r.headers()})
+	return true
+}
+
+// initializeParams are the params of initialize, of a client that offers nothing.
+func initializeParams(version string) json.Value {
+	return fmt.Appendf(nil, `{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"recourse check","version":"1"}}`, version)
+}
+
+// headers are those of a request in the session.
+func (r *runner) headers() map[string][]string {
+	if r.t.protocol == "" {
+		return nil
+	}
+	return map[string][]string{wire.HeaderVersion: {r.t.protocol}}
+}
+
+// list reads the list of tools.
+func (r *runner) list() {
+	budget, seen, cursor := args.NewBudget(), map[string]bool{}, ""
+	for page := 0; ; page++ {
+		params := json.Value(`{}`)
+		if cursor != "" {
+			params = append(json.AppendQuote([]byte(`{"cursor":`), cursor), '}')
+		}
+		x := r.send(step{probe: probeList}, wire.MethodToolsList, params)
+		if x.answer.Text == nil || x.said.failed {
+			r.t.stopped = "tools/list: " + x.why()
+			return
+		}
+		r.t.listed = true
+		var found struct {
+			Tools []*tool `json:"tools"`
+			Next  string  `json:"nextCursor"`
+		}
+		if err := json.UnmarshalLenient(x.said.result, &found); err != nil {
+			r.t.stopped = "tools/list: the result cannot be read: " + err.Error()
+			return
+		}
+		for _, t := range found.Tools {
+			if t != nil && len(r.t.tools) < maxTools {
+				t.prepare(budget)
+				t.believe(r.options.Reads)
+				r.t.tools = append(r.t.tools, t)
+			}
+		}
+		cursor = found.Next
+		switch {
+		case cursor == "":
+			return
+		case seen[cursor]:
+			r.t.endless = fmt.Sprintf("The cursor %s comes again.", quoted(cursor))
+			return
+		case len(r.t.tools) >= maxTools || page+1 >= maxPages:
+			r.t.endless = fmt.Sprintf("There is more after %d tools on %d pages.", len(r.t.tools), page+1)
+			return
+		}
+		seen[cursor] = true
+	}
+}
+
+// call takes a step that is a call of a tool.
+func (r *runner) call(s step) *exchange {
+	params := json.Members{}
+	params.Add("name", json.AppendQuote(nil, s.tool.Name))
+	params.Add("arguments", s.args)
+	return r.send(s, wire.MethodToolsCall, params.AppendTo(nil))
+}
+
+// send sends a request and files what comes of it.
+func (r *runner) send(s step, method string, params json.Value) *exchange {
+	return r.sendWithin(r.options.Timeout, s, method, params)
+}
+
+func (r *runner) sendWithin(limit time.Duration, s step, method string, params json.Value) *exchange {
+	r.next++
+	id := strconv.Itoa(r.next)
+	return r.exchange(limit, s, server.Message{Text: request(id, method, params), ID: id, Head: r.headers()})
+}
+
+// request writes a request.
+func request(id, method string, params json.Value) []byte {
+	return wire.AppendRequest(nil, wire.ID(id), method, params)
+}
+
+// exchange sends a message and files what comes of it.
+func (r *runner) exchange(limit time.Duration, s step, m server.Message) *exchange {
+	x := r.ask(limit, s, m)
+	r.file(x)
+	return x
+}
+
+// ask sends a message and returns what comes of it.
+func (r *runner) ask(limit time.Duration, s step, m server.Message) *exchange {
+	ctx, cancel := context.WithTimeout(r.ctx, limit)
+	defer cancel()
+	x := &exchange{step: s, sent: m.Text, answer: r.conn.Send(ctx, m)}
+	if x.answer.Text != nil {
+		x.said = listen(x.answer.Text)
+	}
+	return x
+}
+
+// file keeps an exchange. A server that has ended is started again; one that asks to wait is not called any more.
+func (r *runner) file(x *exchange) {
+	r.t.exchanges = append(r.t.exchanges, x)
+	if e := x.said.record; e != nil && e.RetryAfter > 0 {
+		r.t.stopped = fmt.Sprintf("the server asked to wait %s", e.RetryAfter)
+	}
+	if r.t.stdio && errors.Is(x.answer.Err, server.ErrEnded) && x.step.probe != probeStart {
+		x.died = true
+		r.restart()
+	}
+}
+
+// restart starts a server that has ended.
+func (r *runner) restart() {
+	r.deaths++
+	r.leave()
+	if r.deaths >= maxDeaths {
+		r.t.stopped = fmt.Sprintf("the server ended %d times", r.deaths)
+		return
+	}
+	r.open()
+}
+
+// leave closes the connection.
+func (r *runner) leave() {
+	r.t.strays = append(r.t.strays, r.conn.Strays()...)
+	clean := r.conn.Close()
+	if r.deaths == 0 {
+		r.t.left = append(r.t.left, clean)
+	}
+	r.conn = nil
+}
+
+// why says why there is no usable answer.
+func (x *exchange) why() string {
+	switch {
+	case x.answer.Text != nil && x.said.failed:
+		return x.said.text
+	case x.answer.Status >= 400:
+		return fmt.Sprintf("HTTP %d %s", x.answer.Status, quoted(string(x.answer.Body)))
+	case x.answer.Err != nil:
+		return x.answer.Err.Error()
+	default:
+		return "no answer"
+	}
+}
+
+// Plan returns what a check would call, one line each. It begins a session and lists the tools.
+func Plan(ctx context.Context, to server.Server, options Options) ([]string, error) {
+	mode := options.Mode
+	options.Mode = Static
+	t := run(ctx, to, options)
+	if !t.listed {
+		return nil, errors.New(t.stopped)
+	}
+	var lines []string
+	for _, s := range plan(mode, t.tools, t.stdio, t.sessions) {
+		lines = append(lines, s.describe())
+	}
+	return lines, nil
+}

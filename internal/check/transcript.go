@@ -1,0 +1,173 @@
+package check
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/call/args"
+	"github.com/recoursehq/recourse/internal/check/server"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+)
+
+// transcript is all that was seen of a server.
+type transcript struct {
+	stdio     bool
+	started   bool   // there was a session
+	name      string // as it calls itself
+	version   string
+	protocol  string
+	sessions  bool // over HTTP: it gave a session
+	listed    bool // the list of tools was read, up to a bound
+	endless   string
+	tools     []*tool
+	exchanges []*exchange
+	strays    []server.Stray
+	left      []bool // for each program that was ended: whether it left by itself
+	again     *bool  // whether it started again after it was killed
+	stopped   string // why not all steps were taken
+}
+
+// tool is a tool as the server lists it.
+type tool struct {
+	Name         string      `json:"name"`
+	Description  string      `json:"description"`
+	InputSchema  json.Value  `json:"inputSchema"`
+	OutputSchema json.Value  `json:"outputSchema"`
+	Annotations  annotations `json:"annotations"`
+
+	schema  *args.Schema // nil: it cannot be compiled, for the reason in problem
+	problem error
+	params  []param
+
+	believed bool // the user says that it only reads
+}
+
+// annotations are a tool's hints; nil: it does not say.
+type annotations struct {
+	ReadOnly    *bool `json:"readOnlyHint"`
+	Destructive *bool `json:"destructiveHint"`
+	Idempotent  *bool `json:"idempotentHint"`
+	OpenWorld   *bool `json:"openWorldHint"`
+}
+
+func says(hint *bool) bool { return hint != nil && *hint }
+
+// reads reports whether the tool only reads, by its own word or the user's.
+func (t *tool) reads() bool { return t.believed || says(t.Annotations.ReadOnly) }
+
+// writes reports whether it says that it writes.
+func (t *tool) writes() bool {
+	return t.Annotations.ReadOnly != nil && !*t.Annotations.ReadOnly || says(t.Annotations.Destructive) && !t.reads()
+}
+
+// exchange is a request and what came of it.
+type exchange struct {
+	step   step
+	sent   []byte
+	answer server.Answer
+	died   bool // the connection ended, and the server with it
+	said   said
+}
+
+// said is what an answer says to a client.
+type said struct {
+	failed  bool // isError or an error
+	rpc     bool // an error of JSON-RPC
+	code    int  // of an error
+	text    string
+	result  json.Value
+	object  json.Value // structuredContent
+	marked  bool       // isError is set
+	record  *recourse.Error
+	dressed string // by which sign an answer without isError looks like a failure
+}
+
+// reader reads the failures of a server that nothing is known of, also those that do not say so by a sure sign.
+var reader = &contract.Reader{Contracts: contract.Builtin().All(), Trusted: true, Weak: contract.MustBuiltin(contract.Default)}
+
+// listen reads an answer.
+func listen(text []byte) (s said) {
+	var e struct {
+		Result json.Value `json:"result"`
+		Error  json.Value `json:"error"`
+	}
+	if json.UnmarshalLenient(text, &e) != nil {
+		return s
+	}
+	if e.Error != nil {
+		return listenError(e.Error)
+	}
+	var r struct {
+		IsError bool `json:"isError"`
+		Content []struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		} `json:"content"`
+		Structured json.Value `json:"structuredContent"`
+	}
+	_ = json.UnmarshalLenient(e.Result, &r) // of a result that is none of a tool, nothing is read
+	s.result, s.object, s.marked, s.failed = e.Result, r.Structured, r.IsError, r.IsError
+	var texts []string
+	for _, block := range r.Content {
+		if block.Type == "text" {
+			texts = append(texts, block.Text)
+		}
+	}
+	s.text = strings.Join(texts, "\n")
+	if reading, failed := reader.Result(e.Result); failed {
+		s.record = reading.Error()
+		if !r.IsError {
+			s.dressed = reading.Sign
+		}
+	}
+	return s
+}
+
+// listenError reads an error of JSON-RPC.
+func listenError(raw json.Value) said {
+	var e struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	}
+	_ = json.UnmarshalLenient(raw, &e) // what is not there is empty
+	return said{failed: true, rpc: true, code: e.Code, text: e.Message, record: reader.RPC(raw).Error()}
+}
+
+// of returns the exchanges of these probes that were answered.
+func (t *transcript) of(probes ...probe) (found []*exchange) {
+	for _, x := range t.exchanges {
+		for _, p := range probes {
+			if x.step.probe == p && x.answer.Text != nil {
+				found = append(found, x)
+			}
+		}
+	}
+	return found
+}
+
+// failures returns the answers that are failures.
+func (t *transcript) failures() (found []*exchange) {
+	for _, x := range t.exchanges {
+		if x.said.failed {
+			found = append(found, x)
+		}
+	}
+	return found
+}
+
+// quoted returns the beginning of a text on one line, in quotes.
+func quoted(text string) string {
+	const most = 160
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most]) + "..."
+	}
+	return `"` + text + `"`
+}
+
+// mentions reports whether a text names a word, in any case.
+func mentions(text, word string) bool {
+	return bytes.Contains(bytes.ToLower([]byte(text)), bytes.ToLower([]byte(word)))
+}

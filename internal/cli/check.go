@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/check"
+	"github.com/recoursehq/recourse/internal/check/server"
+	"github.com/recoursehq/recourse/internal/cli/client"
+	"github.com/recoursehq/recourse/internal/cli/term"
+	"github.com/recoursehq/recourse/internal/privacy/redact"
+	"github.com/recoursehq/recourse/internal/privacy/visible"
+)
+
+// checkCommand grades how a server fails.
+type checkCommand struct {
+	URL      string        `arg:"" optional:"" help:"Endpoint of an MCP server. For one on stdio, give its command after -- instead."`
+	Header   []string      `placeholder:"HEADER" sep:"none" help:"Header for that server, as 'Name: value'."`
+	Mode     string        `enum:"static,safe" default:"safe" help:"How far to go (safe); docs/checks.md."`
+	ReadOnly []string      `placeholder:"TOOL" help:"Tools that only read although they do not say so; * stands for any letters."`
+	Timeout  time.Duration `default:"10s" placeholder:"DURATION" help:"How long an answer may take (10s)."`
+	FailOn   string        `enum:"write,hides,leaks,unhelpful,protocol,none" default:"hides" help:"Least harm for exit code 1 (hides)."`
+	DryRun   bool          `help:"Print what would be called, and call nothing but initialize and tools/list."`
+	JSON     bool          `help:"Print the report as JSON."`
+}
+
+// Help shows examples.
+func (*checkCommand) Help() string {
+	return `Grades how an MCP server fails: whether a failure is marked as one, says what to do, and leaves the server alive. ` +
+		`Prints each finding with its evidence, and the line of configuration with which the gateway mends it. docs/checks.md explains ` +
+		`the rules and the grade. Tools that say that they destroy something are never called.
+
+Example:
+
+    recourse check -- farmd
+    recourse check http://127.0.0.1:9101/mcp --json`
+}
+
+// Run checks the server.
+func (c *checkCommand) Run(ctx context.Context, env *term.Environment, command term.ServerCommand) error {
+	to, err := c.server(env, command)
+	if err != nil {
+		return err
+	}
+	options := check.Options{Mode: check.Mode(c.Mode), Reads: c.ReadOnly, Timeout: c.Timeout}
+	if c.DryRun {
+		return c.printPlan(ctx, env, to, options)
+	}
+	if term.IsTerminal(env.Stderr) {
+		options.Progress = env.Stderr
+	}
+	report := check.Check(ctx, to, options)
+	if !report.Started && !c.JSON {
+		return errors.New("the server cannot be checked: " + report.Stopped)
+	}
+	if c.JSON {
+		text, err := json.MarshalIndent(report, "", "  ")
+		if err != nil {
+			return fmt.Errorf("print the report: %w", err)
+		}
+		term.Printf(env.Stdout, "%s\n", text)
+	} else {
+		printReport(env, report)
+	}
+	return c.verdict(report)
+}
+
+// verdict returns the error for a report with findings that matter.
+func (c *checkCommand) verdict(report *check.Report) error {
+	least := check.Harm(c.FailOn).Weight()
+	n := 0
+	for i := range report.Findings {
+		if c.FailOn != "none" && report.Findings[i].Harm.Weight() >= least {
+			n++
+		}
+	}
+	if n > 0 {
+		return fmt.Errorf("%d of the findings can do harm (--fail-on %s)", n, c.FailOn)
+	}
+	return nil
+}
+
+// server returns the server of the command line.
+func (c *checkCommand) server(env *term.Environment, command term.ServerCommand) (server.Server, error) {
+	switch {
+	case c.URL != "" && len(command) > 0:
+		return nil, term.Usage(errors.New("a URL and a command name two servers: give only one"))
+	case len(command) > 0:
+		if _, err := exec.LookPath(command[0]); err != nil {
+			return nil, term.Usage(fmt.Errorf("cannot start the program %q: %w", command[0], errors.Unwrap(err)))
+		}
+		stderr := visible.Lines(env.Stderr, func(line string) string { return redact.Log(visible.Escape(line)) })
+		return &server.Program{Command: command, Env: env.Environ, Stderr: stderr}, nil
+	case c.URL == "":
+		return nil, term.Usage(errors.New("no server given: give its URL, or a command after --"))
+	case client.HostOf(c.URL) == "":
+		return nil, term.Usage(errors.New("this is not the URL of an MCP server: write it as http://127.0.0.1:8787/farm/mcp"))
+	}
+	header := http.Header{}
+	for _, line := range c.Header {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || strings.TrimSpace(name) == "" {
+			return nil, term.Usage(errors.New("--header is not a header: write 'Name: value'")) // it may be a secret
+		}
+		header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	return &server.Endpoint{URL: c.URL, Header: header}, nil
+}
+
+// printPlan prints what would be called.
+func (c *checkCommand) printPlan(ctx context.Context, env *term.Environment, to server.Server, options check.Options) error {
+	steps, err := check.Plan(ctx, to, options)
+	if err != nil {
+		return err
+	}
+	for _, step := range steps {
+		term.Printf(env.Stdout, "%s\n", step)
+	}
+	return nil
+}
+
+// printReport prints a report for a person.
+func printReport(env *term.Environment, report *check.Report) {
+	paint := env.Painter(env.Stdout)
+	grade, colour := report.Grade, term.Green
+	if grade == "" {
+		grade = "no grade: fewer than 20 observations"
+	}
+	if report.Grade > "B" {
+		colour = term.Red
+	}
+	paint.Printf(term.Plain, "%s: ", strings.TrimSpace(report.Server.Name+" "+report.Server.Version))
+	paint.Printf(colour, "%s", grade)
+	paint.Printf(term.Plain, " (%s, %d of %d rules observed)\n", report.Mode, report.Rules.Observed, report.Rules.Of)
+	paint.Printf(
+		term.Dim, "%d of 100, from %d observations of %d tools in %d requests\n",
+		report.Score, report.Seen, report.Server.Tools, report.Requests,
+	)
+	if report.Stopped != "" {
+		paint.Printf(term.Red, "stopped early: %s\n", report.Stopped)
+	}
+	for i := range report.Findings {
+		if i == 0 || report.Findings[i-1].Rule != report.Findings[i].Rule {
+			printFindings(paint, report.Findings[i:])
+		}
+	}
+	if len(report.NotObserved) > 0 {
+		paint.Printf(term.Plain, "\nnot observed:\n")
+	}
+	for _, n := range report.NotObserved {
+		paint.Printf(term.Dim, "  %-20s %s\n", n.Rule, n.Why)
+	}
+}
+
+// shownTools is for how many tools a finding's sentence is printed.
+const shownTools = 3
+
+// printFindings prints those of the same rule with which list begins.
+func printFindings(paint term.Painter, list []check.Finding) {
+	first, n := &list[0], 0
+	colour := term.Cyan
+	if first.Harm.Weight() >= check.HarmHides.Weight() {
+		colour = term.Red
+	}
+	paint.Printf(term.Plain, "\n")
+	paint.Printf(colour, "%-9s", first.Harm)
+	paint.Printf(term.Plain, " %s (%s)\n", first.Title, first.Rule)
+	for i := range list {
+		if list[i].Rule != first.Rule {
+			break
+		}
+		if n++; n > shownTools {
+			continue
+		}
+		where := ""
+		if list[i].Tool != "" {
+			where = list[i].Tool + ": "
+		}
+		paint.Printf(term.Plain, "          %s%s\n", where, list[i].Said)
+	}
+	if n > shownTools {
+		paint.Printf(term.Plain, "          and %d more tools\n", n-shownTools)
+	}
+	paint.Printf(term.Plain, "          mend: %s\n", first.Mend)
+	if first.Entry != "" {
+		paint.Printf(term.Plain, "              %s\n", first.Entry)
+	}
+	if first.Repeat != "" {
+		paint.Printf(term.Dim, "          see it: recourse call %s\n", first.Repeat)
+	}
+}
