@@ -15,7 +15,11 @@ import (
 func TestLoss(t *testing.T) {
 	t.Parallel()
 	tests := map[string][]string{
-		"recourse": nil,
+		// A line with a code and advice: the rest is in the record alone.
+		"recourse": {
+			"afterMs", "effect", "effectBasis", "verify", "violations", "resource", "provider", "missingScopes", "quotas", "succeeded", "failed",
+			"missing", "origin", "upstream", "requestId", "details",
+		},
 		"fieldmcp": {
 			"kind", "hints[1:]", "retry", "effect", "effectBasis", "verify", "violations[].pointer", "violations[].rule", "violations[].message",
 			"violations[1:]", "quotas", "failed[].error.hints", "failed[].error.provider",
