@@ -74,14 +74,16 @@ func (k *keyed) identify() *recourse.Error {
 		k.given = given
 		kind, key = "given", given
 	}
-	sum := claims.Print(arguments)
+	sum, fields := claims.Print(arguments), ""
 	if key == "" {
 		key = sum
+	} else {
+		fields = claims.Fields(arguments) // for those who use the key for something else
 	}
 	scope := append(k.scope(), k.on.entry.Name, k.req.msg.Name, kind, key)
 	k.ask = claims.Ask{
 		Row: claims.Row{
-			ID: claims.ID(scope...), Print: sum, Fields: claims.Fields(arguments), Server: k.on.entry.Name, Tool: k.req.msg.Name,
+			ID: claims.ID(scope...), Print: sum, Fields: fields, Server: k.on.entry.Name, Tool: k.req.msg.Name,
 			Caller: k.who.verified.Name, RequestID: k.req.id,
 		},
 		Keep:  max(k.rule.Within, k.on.to.entry.MaxTimeout+k.call.rule.wait+lateFor),

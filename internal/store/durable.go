@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 )
 
@@ -44,6 +45,7 @@ func (d *durable) do(ctx context.Context, do func(ctx context.Context, db querie
 		case <-w.lead:
 		}
 	}
+	runtime.Gosched() // those who are about to write come along
 	d.mu.Lock()
 	n := min(len(d.waiting), maxTogether)
 	together := d.waiting[:n:n] // w is the first
@@ -89,9 +91,10 @@ func (d *durable) transaction(ctx context.Context, together []*write) (err error
 	if err != nil {
 		return fmt.Errorf("reach the store: %w", err)
 	}
-	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to undo
+	defer tx.Rollback()                //nolint:errcheck // after a commit there is nothing to undo
+	each := context.WithoutCancel(ctx) // the driver starts a goroutine for each statement that could be cancelled
 	for _, w := range together {
-		if w.err = w.do(ctx, prepared{tx, d}); w.err != nil && !isAlone(w.err) {
+		if w.err = w.do(each, prepared{tx, d}); w.err != nil && !isAlone(w.err) {
 			return w.err
 		}
 	}

@@ -55,6 +55,8 @@ const (
 		"answer = excluded.answer, size = excluded.size, note = excluded.note, server = excluded.server, tool = excluded.tool, " +
 		"caller = excluded.caller, request_id = excluded.request_id, created = excluded.created, changed = excluded.changed, " +
 		"expires = excluded.expires WHERE once.expires < excluded.created"
+	onceEnd = "UPDATE once SET state = $2, delivered = $3, answer = $4, size = $5, note = $6, changed = $7, expires = $8 " +
+		"WHERE id = $1 AND fence = $9 AND state IN ($10, $11)"
 	onceUpdate = "UPDATE once SET fence = $2, state = $3, owner = $4, print = $5, fields = $6, nonce = $7, delivered = $8, answer = $9, " +
 		"size = $10, note = $11, server = $12, tool = $13, caller = $14, request_id = $15, created = $16, changed = $17, expires = $18 " +
 		"WHERE id = $1 AND fence = $19 AND state IN ($20, $21)"
@@ -89,9 +91,16 @@ func (o *Once) Row(ctx context.Context, id string) (*once.Row, error) {
 
 // Change implements [once.Store].
 func (o *Once) Change(ctx context.Context, row *once.Row, fence int64, from ...once.State) (changed bool, err error) {
-	values := append(onceValues(row), fence, string(from[0]), string(from[len(from)-1]))
+	update, values := onceUpdate, onceValues(row)
+	if row.Fence == fence { // it ends; otherwise it is sent once more
+		update = onceEnd
+		values = []any{
+			row.ID, string(row.State), delivered(row), row.Answer, row.Size, text(row.Note, maxText), micros(row.Changed), micros(row.Expires),
+		}
+	}
+	values = append(values, fence, string(from[0]), string(from[len(from)-1]))
 	err = o.commit(ctx, func(ctx context.Context, db querier) error {
-		done, err := db.ExecContext(ctx, onceUpdate, values...)
+		done, err := db.ExecContext(ctx, update, values...)
 		if err != nil {
 			return fmt.Errorf("change a call: %w", err)
 		}
@@ -203,15 +212,18 @@ func (o *Once) exec(ctx context.Context, what, statement string, values ...any) 
 }
 
 func onceValues(r *once.Row) []any {
-	delivered := 0
-	if r.Delivered {
-		delivered = 1
-	}
 	return []any{
-		r.ID, r.Fence, string(r.State), r.Owner, r.Print, r.Fields, r.Nonce, delivered, r.Answer, r.Size, text(r.Note, maxText),
+		r.ID, r.Fence, string(r.State), r.Owner, r.Print, r.Fields, r.Nonce, delivered(r), r.Answer, r.Size, text(r.Note, maxText),
 		text(r.Server, maxName), text(r.Tool, maxName), text(r.Caller, maxName), text(r.RequestID, maxName),
 		micros(r.Created), micros(r.Changed), micros(r.Expires),
 	}
+}
+
+func delivered(r *once.Row) int {
+	if r.Delivered {
+		return 1
+	}
+	return 0
 }
 
 // readOnce reads a row.
