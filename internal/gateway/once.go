@@ -344,6 +344,10 @@ func (c *call) wasRead() bool {
 	return c.reply.Started && !c.reply.Gone && !c.reply.Broken && !c.req.left()
 }
 
+// isOrdered reports whether all that the client sends comes in order: when its next message is there, it is also known whether it had
+// left before. Over HTTP/1.1 that message may overtake, on a second connection, the end of the first.
+func (r *request) isOrdered() bool { return r.stdio || r.from.ProtoMajor >= 2 }
+
 // noStore is the failure of a call that cannot be remembered, and is therefore not sent.
 func (k *keyed) noStore(err error) *failure {
 	if k.ctx.Err() != nil {

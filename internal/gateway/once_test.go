@@ -150,6 +150,44 @@ func TestOnceDelivered(t *testing.T) {
 	}
 }
 
+// Whoever has got the answer may mean the call again at once, even if that it was delivered is still being written.
+func TestOnceMeantAgainAtOnce(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t, testkit.InMemory())
+	s, _ := onceStore(t)
+	looked, look := context.WithCancel(t.Context())
+	st := hookedStore{Store: s.Once(), row: look, change: func() { <-looked.Done() }}
+	front := onceFront(t, st, gatewaytest.Path, "servers:\n  farm:\n    url: "+srv.URL()+"\n    tools: {order_create: {once: true}}\n")
+	host := gatewaytest.StartHost(t, front.Gateway)
+	host.Initialize()
+	for i := range 2 {
+		host.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"order_create","arguments":%s}}`, i, testkit.OrderArgs))
+		if said := host.Next(); said.Result == nil {
+			t.Fatalf("got %+v", said)
+		}
+	}
+	if n := srv.Orders("A-17"); n != 2 {
+		t.Errorf("there are %d orders", n)
+	}
+}
+
+// A hookedStore says when a row is looked at, and when what became of a call is to be written.
+type hookedStore struct {
+	once.Store
+
+	row, change func()
+}
+
+func (s hookedStore) Row(ctx context.Context, id string) (*once.Row, error) {
+	defer s.row()
+	return s.Store.Row(ctx, id)
+}
+
+func (s hookedStore) Change(ctx context.Context, row *once.Row, fence int64, from ...once.State) (bool, error) {
+	s.change()
+	return s.Store.Change(ctx, row, fence, from...)
+}
+
 // Many callers of the same call at the same time get one answer, at one gateway and at two that share a store.
 func TestOnceTogether(t *testing.T) {
 	t.Parallel()

@@ -53,6 +53,9 @@ func (l listening) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, e
 		return nil, k.on.to.removed()
 	}
 	h := newHeard(ctx, k.on.to.reader, own.Message.ID, k.g.log)
+	if h.claim = k.claimed; !k.req.isOrdered() {
+		h.claim = nil
+	}
 	if k.heard != nil {
 		k.heard.stop()
 	}
@@ -117,6 +120,7 @@ type heard struct {
 	life   context.Context //nolint:containedctx // of the listening
 	stop   func()          // ends it
 	log    *slog.Logger
+	claim  *claims.Claim // of a client whose next message shows that it has got the answer; or nil
 
 	mu     sync.Mutex
 	text   []byte        // the answer; nil: there is none yet, or it is too large
@@ -269,6 +273,9 @@ func (h *heard) note(part *wire.Part) {
 	if part.Kind != wire.Response || part.Signs == nil || !part.Signs.ID.Equal(h.id) || !answer.IsWhole(part.Signs) {
 		h.size = 0
 		return
+	}
+	if h.claim != nil {
+		h.claim.Arrived()
 	}
 	if h.whole = true; part.First && h.size <= maxKeptAnswer {
 		h.text, h.asks = bytes.Clone(part.Data), failures.Asks(part.Data, part.Signs)

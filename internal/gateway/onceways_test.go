@@ -154,24 +154,19 @@ func TestOnceLateAnswers(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t, testkit.WithEra(server))
 			s, _ := onceStore(t)
-			front := startOnce(t, srv, s, "once: true")
+			repeated, repeats := context.WithCancel(t.Context())
+			front := onceFront(t, hookedStore{Store: s.Once(), row: repeats, change: func() {}}, gatewaytest.Path,
+				"servers:\n  farm:\n    url: "+srv.URL()+"\n    tools: {order_create: {once: true}}\n")
 			c := front.Client(t, testkit.Modern)
-			reached, release := make(chan struct{}), make(chan struct{})
+			ctx, leave := context.WithCancel(t.Context())
 			srv.Next(testkit.OrderCreate, testkit.Fault{Name: "late", Happen: func(e *testkit.Exchange) {
-				close(reached)
-				<-release
+				leave()
+				<-repeated.Done()
 				e.Answer(e.Result(`{"content":[{"type":"text","text":"the first"}]}`))
 			}}.Running(true))
-			ctx, leave := context.WithCancel(t.Context())
-			gone := make(chan struct{})
-			go func() {
-				defer close(gone)
-				_, _ = c.Call(ctx, testkit.OrderCreate, testkit.OrderArgs)
-			}()
-			<-reached
-			leave()
-			<-gone
-			close(release)
+			if a, err := c.Call(ctx, testkit.OrderCreate, testkit.OrderArgs); err == nil {
+				t.Fatalf("got %s", a.Body)
+			}
 			a := order(t, c, testkit.OrderArgs, "")
 			if !isReplay(a) || !strings.Contains(string(a.Body), "the first") || srv.Orders("A-17") != 1 {
 				t.Errorf("got %s with %d orders", a.Body, srv.Orders("A-17"))

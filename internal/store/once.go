@@ -95,7 +95,8 @@ func (o *Once) Change(ctx context.Context, row *once.Row, fence int64, from ...o
 	if row.Fence == fence { // it ends; otherwise it is sent once more
 		update = onceEnd
 		values = []any{
-			row.ID, string(row.State), delivered(row), row.Answer, row.Size, text(row.Note, maxText), micros(row.Changed), micros(row.Expires),
+			row.ID, string(row.State), delivered(row), row.Answer, row.Size, text(row.Note, maxText),
+			micros(row.Changed), micros(row.Expires),
 		}
 	}
 	values = append(values, fence, string(from[0]), string(from[len(from)-1]))

@@ -104,4 +104,5 @@ func BenchmarkOnce(b *testing.B) {
 			}
 		}
 	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
 }

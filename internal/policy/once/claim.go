@@ -31,6 +31,13 @@ func (c *Claim) Answered(answer string, size int64, delivered, brief bool, note 
 	})
 }
 
+// Arrived says that the answer is there, and that whatever the client sends once it has got it comes after this.
+func (c *Claim) Arrived() {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	c.flight.arrived = true
+}
+
 // Late says that the client has been answered, although the call's own answer may still come.
 func (c *Claim) Late() {
 	c.l.mu.Lock()

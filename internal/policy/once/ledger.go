@@ -43,6 +43,8 @@ type flight struct {
 	ended chan struct{}
 	claim *Claim
 	late  bool // its client has been answered, and only its answer is waited for
+
+	arrived bool // its answer is there, and may be known to its client
 }
 
 type doubt struct {
@@ -158,7 +160,7 @@ func (l *Ledger) Claim(ctx context.Context, ask *Ask) (*Claim, error) {
 		if !ask.Looked && l.isLate(ask.Row.ID) {
 			return &Claim{Verdict: Late, Row: row, Waited: waited}, nil
 		}
-		waited = true
+		waited = waited || !row.Delivered // else whoever asks may know the answer
 		left := time.Until(ask.Until)
 		if left <= 0 {
 			return &Claim{Verdict: UnderWay, Row: row, Waited: true}, nil
@@ -173,16 +175,10 @@ func (l *Ledger) Claim(ctx context.Context, ask *Ask) (*Claim, error) {
 // begin adds the row of a call that is new. Otherwise it returns the row that there is.
 func (l *Ledger) begin(ctx context.Context, ask *Ask) (*Row, *Claim, error) {
 	l.mu.Lock()
-	if l.flights[ask.Row.ID] != nil {
+	if f := l.flights[ask.Row.ID]; f != nil {
+		arrived := f.arrived
 		l.mu.Unlock()
-		row, err := l.store.Row(ctx, ask.Row.ID)
-		switch {
-		case err != nil:
-		case row == nil: // it is being written, or removed
-			row = &Row{ID: ask.Row.ID, State: Sent, Owner: l.owner, Print: ask.Row.Print}
-		case row.State == Unknown: // others have taken this process for dead
-			row.State, row.Owner = Sent, l.owner
-		}
+		row, err := l.inFlight(ctx, ask, arrived)
 		return row, nil, err
 	}
 	if l.open >= maxOpen {
@@ -207,6 +203,21 @@ func (l *Ledger) begin(ctx context.Context, ask *Ask) (*Row, *Claim, error) {
 		return existing, nil, nil
 	}
 	return nil, l.first(row, f), nil
+}
+
+// inFlight returns the row of a call that this process makes.
+func (l *Ledger) inFlight(ctx context.Context, ask *Ask, arrived bool) (*Row, error) {
+	row, err := l.store.Row(ctx, ask.Row.ID)
+	switch {
+	case err != nil:
+		return nil, err
+	case row == nil: // it is being written, or removed
+		row = &Row{ID: ask.Row.ID, State: Sent, Owner: l.owner, Print: ask.Row.Print}
+	case row.State == Unknown: // others have taken this process for dead
+		row.State, row.Owner = Sent, l.owner
+	}
+	row.Delivered = row.Delivered || arrived
+	return row, nil
 }
 
 // first returns the claim of the call that is sent.
