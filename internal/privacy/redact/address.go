@@ -212,6 +212,9 @@ func portAt(s string, sign int) (host span, ok bool) {
 	if n := end - sign - 1; n < 2 || n >= digits || end < len(s) && isWord(s[end]) {
 		return span{}, false
 	}
+	if end+1 < len(s) && s[end] == ':' && isDigit(s[end+1]) { // a time, or a column
+		return span{}, false
+	}
 	start := sign
 	for start > 0 && sign-start < longest && ofHosts[s[start-1]] {
 		start--
@@ -421,9 +424,6 @@ func isNetwork(before string) bool {
 func isHost(s string, start, end int, port string) bool {
 	name := s[start:end]
 	if number, err := strconv.Atoi(port); err != nil || number > 65535 || port[0] == '0' {
-		return false
-	}
-	if rest := s[end+1+len(port):]; strings.HasPrefix(rest, ":") && len(rest) > 1 && isDigit(rest[1]) { // a time, or a column
 		return false
 	}
 	if start > 0 && strings.IndexByte("./\\-_", s[start-1]) >= 0 && !strings.HasSuffix(s[:start], "//") { // part of a path

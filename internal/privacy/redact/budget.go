@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 )
 
 // Limits for masking one answer.
@@ -139,9 +140,17 @@ func isDense(s string) bool {
 	}
 	signs := 0
 	for i := range len(s) {
-		if c := s[i]; c != ' ' && c != '\n' && !isDigit(c) && !isLetter(c) && c < 0x80 {
-			signs++
-		}
+		signs += isSign[s[i]]
 	}
 	return signs > len(s)/part
 }
+
+// isSign is 1 for each sign: adding is faster than a decision.
+var isSign = func() (set [256]int) {
+	for c := range byte(utf8.RuneSelf) {
+		if c != ' ' && c != '\n' && !isDigit(c) && !isLetter(c) {
+			set[c] = 1
+		}
+	}
+	return set
+}()

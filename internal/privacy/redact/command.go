@@ -66,6 +66,9 @@ func commanded(s string) []span {
 func optionsOf(s string, at int, name string) (found []span, end int) {
 	const most = 4 << 10
 	end = at + indexOr(s[at:min(len(s), at+most)], "\n|;&")
+	if strings.IndexByte(s[at:end], '-') < 0 && name != "htpasswd" { // without options
+		return nil, end
+	}
 	p := programs[name]
 	var words []span
 	wanted := false

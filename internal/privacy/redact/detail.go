@@ -2,6 +2,7 @@ package redact
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/recoursehq/recourse/internal/privacy/secret"
 )
@@ -12,10 +13,12 @@ type detail struct {
 	m      *Masker
 	s      string
 	begin  *begun
+	names  *secret.Words
 	places bool // addresses and paths count
 
 	start, end int  // of the line
-	mentions   bool // the line has the name of a secret
+	mentions   bool // the line has the name of a secret, as far as it has been looked at
+	nameless   bool // the text has none
 	holds      holds
 	reach      int // where what was found ends
 	colon      int // the last colon
@@ -29,44 +32,42 @@ type detail struct {
 }
 
 func (m *Masker) detail(s string) detail {
-	return detail{m: m, s: s, begin: begins(), places: m.mode == All || m.addresses}
+	return detail{m: m, s: s, begin: begins(), names: secret.Known(), places: m.mode == All || m.addresses}
 }
 
 // line returns what the line from start to end may hold, and where that ends.
 func (l *detail) line(start, end int) (holds holds, reach int) {
-	l.start, l.end, l.holds, l.reach, l.colon = start, end, 0, end, -1
+	l.start, l.end, l.holds, l.reach, l.colon, l.mentions = start, end, 0, end, -1, false
 	s, begin := l.s, l.begin
-	l.mentions = secret.Mentions(s[start:end])
 	run := start // where the word of base64 begins
-	for i := start; i < end; {
+	for i := start; i < end; i++ {
 		c := s[i]
-		if ofWords[c] {
+		kind := begin.kinds[c]
+		if kind&inWord != 0 {
 			at := i
-			for i++; i < end && ofWords[s[i]]; i++ { //nolint:revive // to the end of the word
+			if kind&aLetter != 0 { // that the first one is a capital does not matter
+				kind &^= aMixer
 			}
-			if sorts := begin.sorts[hashOf(s, at)]; sorts != 0 {
-				l.word(at, sorts)
-			} else if begin.single[c] {
-				l.formed(at)
+			for i++; i < end && ofWords[s[i]]; i++ {
+				kind |= begin.kinds[s[i]]
 			}
-			if i < end && s[i] == '.' && isDigit(c) {
-				l.number(at)
-			}
+			l.word(at, i, kind)
+			i--
 			continue
 		}
-		if c != '+' && c != '/' && c != '-' {
+		if kind&endsRun != 0 {
 			if i-run >= minRun {
 				l.long(run, i)
 			}
 			run = i + 1
 		}
-		if (c == ':' || c == '=') && l.mentions {
-			l.value(i)
+		switch {
+		case kind&tellsAny == 0:
+		case kind&isWide != 0:
+			l.beyond(i)
+		case kind&(always|aValue) != 0 || i+1 < end && begin.after[c][s[i+1]]:
+			l.sign(i, kind)
 		}
-		if sign := begin.signs[c]; sign == always || sign == inForm && i+1 < end && begin.after[c][s[i+1]] {
-			l.sign(i)
-		}
-		i++
 	}
 	if end-run >= minRun {
 		l.long(run, end)
@@ -99,8 +100,39 @@ func (l *detail) number(at int) {
 	}
 }
 
-// word looks at a word that may begin something of these sorts.
-func (l *detail) word(at int, sorts uint8) {
+// word looks at a word, with bytes of these kinds.
+func (l *detail) word(at, end int, kinds kind) {
+	s, begin := l.s, l.begin
+	if kinds&aLetter == 0 {
+		if begin.single[s[at]] {
+			l.formed(at)
+		}
+		if end < l.end && s[end] == '.' {
+			l.number(at)
+		}
+		return
+	}
+	sorts := begin.sorts[hashOf(s, at)]
+	if !l.mentions && !l.nameless && (kinds&aMixer != 0 || sorts&ofName != 0 || end-at > 5 && l.names.End(s[at:end]) ||
+		end < l.end && s[end] >= utf8.RuneSelf) {
+		l.mentions = l.names.Within(s, at, end)
+	}
+	if sorts &^= ofName; sorts != 0 {
+		l.begins(at, sorts)
+	} else if begin.single[s[at]] && (end-at >= minSingle || end < l.end && s[end] == '-') {
+		l.formed(at)
+	}
+	switch {
+	case end == l.end:
+	case s[end] == '.' && isDigit(s[at]):
+		l.number(at)
+	case s[end] == ' ' && strings.HasSuffix(s[at:end], "7z"):
+		l.commanded(end-len("7z"), "7z")
+	}
+}
+
+// begins looks at a word that may begin something of these sorts.
+func (l *detail) begins(at int, sorts uint8) {
 	s := l.s
 	if sorts&ofForm != 0 {
 		l.formed(at)
@@ -233,13 +265,13 @@ func (l *detail) whole() {
 			l.holds |= aHead
 		}
 	}
-	if strings.Contains(line, "7z ") && len(commanded(line)) > 0 {
-		l.holds |= aCommand
-	}
 	if l.m.personal && len(people(line)) > 0 {
 		l.holds |= aPerson
 	}
 }
+
+// minSingle is the length of the shortest word that may be a form, if that begins with no more than a letter and has no dash.
+const minSingle = 12
 
 // minRun is the length of the shortest word that may be one of base64 with its padding.
 const minRun = minEncoded - 2

@@ -1,9 +1,13 @@
 package redact
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
+
+	"github.com/recoursehq/recourse/internal/privacy/secret"
 )
 
 // Sorts of words, by what they may begin.
@@ -15,25 +19,36 @@ const (
 	ofLibpq
 	ofResolved
 	ofOther
+	ofName // of a secret
+)
+
+// A kind of bytes, or several.
+type kind uint8
+
+const (
+	inWord  kind = 1 << iota // it is part of a word
+	aLetter                  // in any case
+	aMixer                   // a word with it has parts, or is in other letters: a capital, digit or underscore
+	endsRun                  // it is not part of base64
+	always                   // something may be at this sign
+	inForm                   // before what may follow it in a form
+	aValue                   // a value may follow
+	isWide                   // it is beyond ASCII
+
+	tellsAny = always | inForm | aValue | isWide
 )
 
 // begun is what begins something that finders look for.
 type begun struct {
 	sorts  [1 << 15]uint8 // of words, by the hash of their first three bytes
-	single [256]bool      // letters that begin a form by themselves
+	single [256]bool      // letters that begin a form by themselves, and digits that begin one
 	inside []string       // what forms contain without a sign, in words of this length
 	least  int
 	held   [256][]held     // what they contain, by a sign in it
 	after  [256]*[256]bool // what follows a sign that a form contains or begins with
-	signs  [256]uint8      // where something may be
+	kinds  [256]kind
+	wide   [1 << 12]bool // whether a character beyond ASCII may tell something, by its first two bytes
 }
-
-// Whether something may be at a sign.
-const (
-	_ = iota // never
-	always
-	inForm // before what may follow it in a form
-)
 
 // held is a text that a form contains, with a sign at a position.
 type held struct {
@@ -68,16 +83,70 @@ var begins = sync.OnceValue(func() *begun {
 			}
 		}
 	}
-	for c := range b.signs {
-		switch {
-		case mayBeSpelled[c] || strings.IndexByte("-:@./~\\", byte(c)) >= 0:
-			b.signs[c] = always
-		case b.after[c] != nil:
-			b.signs[c] = inForm
-		}
+	b.addNames(secret.Known())
+	for _, r := range slices.Concat(secret.Known().Beyond(), slices.Collect(maps.Keys(lookalikes)), between(wide, widest), between(math, last)) {
+		b.wide[pairOf(string(r))] = true
+	}
+	for c := range b.kinds {
+		b.kinds[c] = b.kindOf(byte(c))
 	}
 	return b
 })
+
+// pairOf returns the first two bytes of a character beyond ASCII.
+func pairOf(s string) int { return int(s[0]&0x3f)<<6 | int(s[1]&0x3f) }
+
+func between(first, last rune) (list []rune) {
+	for r := first; r <= last; r++ {
+		list = append(list, r)
+	}
+	return list
+}
+
+func (b *begun) kindOf(c byte) (k kind) {
+	switch {
+	case isLetter(c):
+		k = inWord | aLetter
+		if c < 'a' {
+			k |= aMixer
+		}
+		return k
+	case ofWords[c]:
+		return inWord | aMixer
+	}
+	if c != '+' && c != '/' && c != '-' {
+		k |= endsRun
+	}
+	if c == ':' || c == '=' {
+		k |= aValue
+	}
+	switch {
+	case c >= utf8.RuneSelf:
+		if utf8.RuneStart(c) {
+			k |= isWide
+		}
+	case mayBeSpelled[c] || strings.IndexByte("-:@./~\\", c) >= 0:
+		k |= always
+	}
+	if b.after[c] != nil {
+		k |= inForm
+	}
+	return k
+}
+
+// addNames adds what the names of secrets begin with.
+func (b *begun) addNames(names *secret.Words) {
+	for x := byte('a'); x <= 'z'; x++ {
+		for y := byte('a'); y <= 'z'; y++ {
+			short := names.Begin(string([]byte{x, y}))
+			for z := range byte(1 << 5) {
+				if short || names.Begin(string([]byte{x, y, z | 0x60})) {
+					b.sorts[int(x&0x1f)<<10|int(y&0x1f)<<5|int(z)] |= ofName
+				}
+			}
+		}
+	}
+}
 
 // follow notes what follows a sign.
 func (b *begun) follow(text string) {
@@ -96,7 +165,7 @@ func (b *begun) add(text string, sort uint8) {
 	switch {
 	case !ofWords[text[0]]:
 		b.follow(text)
-	case len(text) == 1:
+	case len(text) == 1 || isDigit(text[0]):
 		b.single[text[0]] = true
 	default:
 		for c := range byte(1 << 5) {

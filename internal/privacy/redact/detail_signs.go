@@ -2,9 +2,9 @@ package redact
 
 import "strings"
 
-// sign looks at a sign.
-func (l *detail) sign(i int) {
-	s := l.s
+// sign looks at a sign of such a kind.
+func (l *detail) sign(i int, kind kind) {
+	s, c := l.s, l.s[i]
 	var before, next byte
 	if i > 0 {
 		before = s[i-1]
@@ -12,60 +12,75 @@ func (l *detail) sign(i int) {
 	if i+1 < len(s) {
 		next = s[i+1]
 	}
-	switch s[i] {
+	if kind&aValue != 0 && l.mentions {
+		l.value(i)
+	}
+	switch c {
+	case '.':
+		if l.places && innerDomains.begins[next] {
+			l.domain(i)
+		}
+	case '/':
+		if l.places && i >= l.unix && (before == ':' || mayBegin(s, i)) {
+			l.path(i)
+		}
+	case '~':
+		if file, ok := homeAt(s, i); ok && l.places {
+			l.found(aPath, file.end)
+		}
 	case '-':
-		l.dash(i, before)
+		l.dash(i, before, next)
 	case ':':
 		l.atColon(i, before, next)
 	case '@':
-		if login, ok := driverLogin(s, i); ok {
-			l.found(aConnection, login.end)
-		}
-		if login, ok := oracleLogin(s, i); ok {
-			l.found(aConnection, login.end)
-		}
+		l.login(i)
 	case '\\':
 		l.backslash(i, next)
-	default:
-		if l.places {
-			l.place(i, next)
-		}
 	}
-	if follow := l.begin.after[s[i]]; follow != nil && follow[next] {
+	if kind&inForm != 0 && l.begin.after[c][next] {
 		l.formed(i)
 		l.hold(i)
 	}
-	if mayBeSpelled[s[i]] {
+	if l.holds&aSpelling == 0 && mayBeSpelled[c] {
 		if _, size := unspell(s[i:]); size > 0 {
 			l.holds |= aSpelling
 		}
 	}
 }
 
-// place looks for a name in a network, and for a path.
-func (l *detail) place(i int, next byte) {
-	s := l.s
-	switch s[i] {
-	case '.':
-		if !innerDomains.begins[next] {
-			return
+// beyond looks at a character beyond ASCII.
+func (l *detail) beyond(i int) {
+	if rest := l.s[i:]; len(rest) > 1 && l.begin.wide[pairOf(rest)] {
+		l.mentions = l.mentions || !l.nameless && l.names.BeginBeyond(rest)
+		if _, size := unspell(rest); size > 0 {
+			l.holds |= aSpelling
 		}
-		if name, ok := innerAt(s, i, l.inner); ok {
-			l.inner = name.end
-			l.found(anAddress, name.end)
-		}
-	case '/':
-		if i < l.unix {
-			return
-		}
-		file, end, ok := unixAt(s, i)
-		if l.unix = end; ok {
-			l.found(aPath, file.end)
-		}
-	case '~':
-		if file, ok := homeAt(s, i); ok {
-			l.found(aPath, file.end)
-		}
+	}
+}
+
+// login looks for a user and a password before an @.
+func (l *detail) login(at int) {
+	if login, ok := driverLogin(l.s, at); ok {
+		l.found(aConnection, login.end)
+	}
+	if login, ok := oracleLogin(l.s, at); ok {
+		l.found(aConnection, login.end)
+	}
+}
+
+// domain looks for a name in a network.
+func (l *detail) domain(dot int) {
+	if name, ok := innerAt(l.s, dot, l.inner); ok {
+		l.inner = name.end
+		l.found(anAddress, name.end)
+	}
+}
+
+// path looks for a path.
+func (l *detail) path(slash int) {
+	file, end, ok := unixAt(l.s, slash)
+	if l.unix = end; ok {
+		l.found(aPath, file.end)
 	}
 }
 
@@ -79,14 +94,14 @@ func (l *detail) hold(i int) {
 }
 
 // dash looks at a dash of an option for a user and a password, or of an argument in a list.
-func (l *detail) dash(i int, before byte) {
-	if i == 0 || isSpace(before) || isQuote(before) {
+func (l *detail) dash(i int, before, next byte) {
+	if quoted := isQuote(before); i == 0 || quoted || isSpace(before) {
 		if value, ok := loginAt(l.s, i); ok {
 			l.found(aCommand, value.end)
 		}
-	}
-	if i > 0 && isQuote(before) {
-		l.writing(i - 1)
+		if quoted && (next == '-' || isLetter(next)) {
+			l.writing(i - 1)
+		}
 	}
 }
 
@@ -118,8 +133,10 @@ func (l *detail) atColon(i int, before, next byte) {
 			l.found(aConnection, url.end)
 		}
 	}
-	if value, ok := slashedAt(s, i); ok {
-		l.found(aCommand, value.end)
+	if before == 'p' {
+		if value, ok := slashedAt(s, i); ok {
+			l.found(aCommand, value.end)
+		}
 	}
 	switch {
 	case next == '/' && strings.HasPrefix(s[i:], "://"):
@@ -127,7 +144,7 @@ func (l *detail) atColon(i int, before, next byte) {
 		fallthrough
 	case next == '/' || next == '\\':
 		l.drive(i)
-	case isDigit(next) || next == '*':
+	case (isDigit(next) || next == '*') && (ofHosts[before] || before == '*'):
 		if login, ok := passFile(s, i); ok {
 			l.found(aConnection, login.end)
 		}

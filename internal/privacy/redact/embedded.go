@@ -8,11 +8,14 @@ import (
 )
 
 // embedded masks the JSON objects and arrays within a text whose names may be those of secrets. Their structure says more than
-// their spelling does: a list or an object may have such a name, too.
-func (m *Masker) embedded(s string, layer int, b *budget) string {
+// their spelling does: a list or an object may have such a name, too. It also returns whether it is known that there is no such name.
+func (m *Masker) embedded(s string, layer int, b *budget) (masked string, nameless bool) {
 	const failures = 8 // of texts that only begin like JSON, which take time
-	if layer >= maxLayers || !strings.Contains(s, `":`) && !strings.Contains(s, `" :`) || !secret.Mentions(s) {
-		return s
+	if layer >= maxLayers || !containsBy(s, `":`, ':') && !containsBy(s, `" :`, ':') {
+		return s, false
+	}
+	if !secret.Mentions(s) {
+		return s, true
 	}
 	inside := *m
 	inside.spoken = false
@@ -43,9 +46,9 @@ func (m *Masker) embedded(s string, layer int, b *budget) string {
 		}
 	}
 	if done == 0 {
-		return s
+		return s, false
 	}
-	return out.String() + s[done:]
+	return out.String() + s[done:], false
 }
 
 var opensObject = setOf("{[")

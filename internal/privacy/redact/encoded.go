@@ -126,8 +126,12 @@ func beginsText(word string) bool {
 		return false
 	}
 	var to [decoded]byte
-	if n, err := base64Of(word[:encoded]).Decode(to[:], []byte(word[:encoded])); err != nil || n < decoded {
-		return false
+	for i := range to {
+		at := i * 4 / 3 // where its bits begin
+		first, second := bits64[word[at]], bits64[word[at+1]]
+		if to[i] = first<<(2+2*(i%3)) | second>>(4-2*(i%3)); first|second > 1<<6 {
+			return false
+		}
 	}
 	for raw := to[:]; utf8.FullRune(raw); {
 		r, size := utf8.DecodeRune(raw)
@@ -139,9 +143,23 @@ func beginsText(word string) bool {
 	return true
 }
 
+// bits64 are the six bits that a character of base64 stands for, in either alphabet; 255 for all others.
+var bits64 = func() (set [256]byte) {
+	for c := range set {
+		set[c] = 255
+	}
+	for i := range len(digits64) {
+		set[digits64[i]] = byte(i)
+	}
+	set['-'], set['_'] = set['+'], set['/']
+	return set
+}()
+
+const digits64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
 // base64Of returns the alphabet of a word.
 func base64Of(word string) *base64.Encoding {
-	if strings.ContainsAny(word, "-_") {
+	if strings.IndexByte(word, '-') >= 0 || strings.IndexByte(word, '_') >= 0 {
 		return base64.RawURLEncoding
 	}
 	return base64.RawStdEncoding

@@ -100,6 +100,7 @@ func (m *Masker) each(t *text, visit func(f *finder) bool) {
 		return
 	}
 	detail := m.detail(t.s)
+	detail.nameless = t.nameless
 	t.look(detail.line)
 	m.ask(detailed, t, visit)
 }
@@ -114,9 +115,8 @@ func (m *Masker) ask(finders []finder, t *text, visit func(f *finder) bool) bool
 	return true
 }
 
-// settled masks s until nothing changes.
-func (m *Masker) settled(s string, layer int, b *budget) string {
-	t := textOf(s)
+// settled masks a text until nothing changes.
+func (m *Masker) settled(t *text, layer int, b *budget) string {
 	for range maxRounds {
 		before := t.s
 		if m.once(t, layer, b); t.s == before {

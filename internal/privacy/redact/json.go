@@ -2,11 +2,9 @@ package redact
 
 import (
 	"bytes"
-	"encoding/base64"
 	"errors"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -107,6 +105,7 @@ type leaf struct {
 // A level is an object or array that is being read.
 type level struct {
 	object  bool
+	named   bool   // the name of a member has been read, its value not yet
 	array   int    // number of the array, or of the one that contains the object
 	name    string // of the current member
 	kind    secret.Kind
@@ -132,12 +131,31 @@ type reader struct {
 	levels []level
 	leaves []leaf
 	arrays int
+	names  map[string]naming
+}
+
+// A naming is what the name of members says of their values.
+type naming struct {
+	kind  secret.Kind
+	says  saying
+	hide  string // the mark that replaces the value
+	plain bool   // nothing can be masked in the name
+}
+
+func (r *reader) naming(name string) naming {
+	found, ok := r.names[name]
+	if !ok {
+		kind := secret.Of(name)
+		found = naming{kind, sayings[name], r.m.markOf(name, kind), r.m.isPlain(name)}
+		r.names[name] = found
+	}
+	return found
 }
 
 // rewrite masks a JSON text. It does not recurse into the text's levels.
 func (m *Masker) rewrite(raw []byte, layer int, b *budget) ([]byte, error) {
-	const perLeaf = 32 // bytes, about
-	r := &reader{m: m, raw: raw, all: string(raw), leaves: make([]leaf, 0, len(raw)/perLeaf)}
+	const perLeaf = 64 // bytes, about
+	r := &reader{m: m, raw: raw, all: string(raw), leaves: make([]leaf, 0, len(raw)/perLeaf), names: map[string]naming{}}
 	r.dec = json.NewLenientDecoder(bytes.NewBuffer(raw))
 	if err := r.read(); err != nil {
 		return nil, err
@@ -151,7 +169,6 @@ func (m *Masker) rewrite(raw []byte, layer int, b *budget) ([]byte, error) {
 func (r *reader) read() error {
 	texts := 0
 	for {
-		kind := r.dec.PeekKind()
 		token, err := r.dec.ReadToken()
 		switch {
 		case errors.Is(err, io.EOF) && texts == 1:
@@ -160,7 +177,7 @@ func (r *reader) read() error {
 			return err
 		}
 		end := int(r.dec.InputOffset())
-		switch kind {
+		switch kind := token.Kind(); kind {
 		case '{', '[':
 			r.open(kind == '{', end-1)
 		case '}', ']':
@@ -175,7 +192,7 @@ func (r *reader) read() error {
 		default:
 			r.scalar(kind, end)
 		}
-		if r.dec.StackDepth() == 0 {
+		if len(r.levels) == 0 {
 			if texts++; texts > 1 {
 				return errSeveral
 			}
@@ -245,13 +262,11 @@ func (r *reader) stringOf(start, end int) (text string, spelled bool) {
 // text adds a string.
 func (r *reader) text(text string, start, end int) {
 	top := r.top()
-	if top != nil && top.object {
-		if _, n := r.dec.StackIndex(r.dec.StackDepth()); n%2 == 1 {
-			r.memberName(top, text, start, end)
-			return
-		}
+	if top != nil && top.object && !top.named {
+		r.memberName(top, text, start, end)
+		return
 	}
-	l := leaf{start: start, end: end, text: text}
+	l, first := leaf{start: start, end: end, text: text}, len(r.leaves)
 	switch {
 	case top == nil:
 	case !top.object:
@@ -268,26 +283,29 @@ func (r *reader) text(text string, start, end int) {
 	case top.name == "blob" || top.name == "data":
 		l.blob = true
 	}
-	r.leaves = append(r.leaves, l)
+	alone := top != nil && top.object && top.kind == secret.Harmless && top.says&(keyPart|pairValue) == 0 && l.array == 0 && !l.blob
+	if !alone || !r.m.isPlain(text) {
+		r.leaves = append(r.leaves, l)
+	}
 	if top != nil {
 		if top.object && top.says&pairName != 0 {
 			if mark := r.m.markOf(text, secret.Of(text)); mark != "" {
 				top.secret = mark
 			}
 		}
-		r.valueEnds(top, start, end, len(r.leaves)-1, text)
+		r.valueEnds(top, start, end, first, text)
 	}
 }
 
 // memberName adds the name of a member.
 func (r *reader) memberName(top *level, text string, start, end int) {
-	top.name, top.kind, top.says = text, secret.Of(text), sayings[text]
-	top.hide = r.m.markOf(text, top.kind)
+	m := r.naming(text)
+	top.named, top.name, top.kind, top.says, top.hide = true, text, m.kind, m.says, m.hide
 	top.others = top.others || top.says&schemaWord == 0
 	if r.m.spoken && top.says&(fixed|plain) != 0 {
 		top.hide = ""
 	}
-	if !r.m.isPlain(text) {
+	if !m.plain {
 		r.leaves = append(r.leaves, leaf{start: start, end: end, text: text, name: true})
 	}
 }
@@ -299,15 +317,15 @@ func (r *reader) scalar(kind json.Kind, end int) {
 		return
 	}
 	if kind != '0' {
-		top.hide = ""
+		top.hide, top.named = "", false
 		return
 	}
 	start := end
-	for start > 0 && strings.IndexByte("+-.0123456789eE", r.raw[start-1]) >= 0 {
+	for start > 0 && ofNumbers[r.raw[start-1]] {
 		start--
 	}
-	digits := string(r.raw[start:end])
-	if isCount(top.name, digits) {
+	digits := r.all[start:end]
+	if top.hide != "" && isCount(top.name, digits) {
 		top.hide = ""
 	}
 	if top.object && top.hide == "" && top.kind == secret.Digits && isNumber(top.name, digitsOf(digits)) {
@@ -316,12 +334,15 @@ func (r *reader) scalar(kind json.Kind, end int) {
 	r.valueEnds(top, start, end, len(r.leaves), digits)
 }
 
+var ofNumbers = setOf("+-.0123456789eE")
+
 // valueEnds hides a value if its name says so, together with its parts, which are the leaves from first on; or notes
 // that it belongs to a pair.
 func (r *reader) valueEnds(top *level, start, end, first int, text string) {
 	if !top.object {
 		return
 	}
+	top.named = false
 	isString := r.raw[start] == '"'
 	switch {
 	case r.m.spoken && top.says&fixed != 0:
@@ -390,83 +411,6 @@ func (r *reader) sequence(elements []int) {
 			value.mark = markCredential
 		}
 	}
-}
-
-// write returns the text with its leaves masked.
-func (r *reader) write(m *Masker, layer int) []byte {
-	masked := r.masked(m, layer)
-	var out []byte // nil until something differs
-	done := 0
-	for i, l := range r.leaves {
-		if l.start < done || masked[i] == l.text && l.mark == "" || l.array < 0 && l.mark == "" {
-			continue
-		}
-		out = append(out, r.raw[done:l.start]...)
-		out = json.AppendQuote(out, masked[i])
-		done = l.end
-	}
-	if out == nil {
-		return r.raw
-	}
-	return append(out, r.raw[done:]...)
-}
-
-// masked returns the leaves as they are written.
-func (r *reader) masked(m *Masker, layer int) []string {
-	texts := make([]string, len(r.leaves))
-	arrays := make([][]int, r.arrays+1)
-	names := map[string]bool{}
-	for i, l := range r.leaves {
-		texts[i] = l.text
-		if l.array > 0 && l.mark == "" && !l.plain {
-			arrays[l.array] = append(arrays[l.array], i)
-		}
-	}
-	for _, group := range arrays { // before parts of a secret that crosses texts are masked
-		m.across(texts, group)
-	}
-	for i, l := range r.leaves {
-		text := texts[i]
-		switch {
-		case l.mark != "":
-			texts[i] = l.mark
-			continue
-		case l.array < 0:
-			texts[i] = l.text
-			continue
-		case l.plain:
-			texts[i] = mask(l.text, markCredential, m.spelledOut(l.text))
-		case l.blob:
-			texts[i] = m.blob(text, layer)
-		default:
-			texts[i] = m.text(text, layer)
-		}
-		if l.name && texts[i] != l.text { // no two members may have the same name
-			for n := 2; names[texts[i]]; n++ {
-				texts[i] = strings.TrimRight(texts[i], " 0123456789") + " " + strconv.Itoa(n)
-			}
-			names[texts[i]] = true
-		}
-	}
-	return texts
-}
-
-// blob masks text in base64. Anything else stays, unless a secret is visible in it.
-func (m *Masker) blob(text string, layer int) string {
-	raw, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		return m.text(text, layer)
-	}
-	if !isText(string(raw)) {
-		if m.hasLiteral(string(raw)) || len(formed(string(raw))) > 0 {
-			return base64.StdEncoding.EncodeToString([]byte(markCredential))
-		}
-		return text
-	}
-	if masked := m.text(string(raw), layer+1); masked != string(raw) {
-		return base64.StdEncoding.EncodeToString([]byte(masked))
-	}
-	return text
 }
 
 // stringStart returns where the JSON string that ends at end begins.

@@ -39,6 +39,7 @@ type text struct {
 	s        string
 	passages []passage
 	all      holds // of all passages
+	nameless bool  // it is known that it does not mention a secret
 }
 
 func textOf(s string) *text {
@@ -49,13 +50,15 @@ func textOf(s string) *text {
 
 // onlyNearMarks leaves out the lines that are not near a mark. In a text that has been masked, only a mark can have revealed anything.
 func (t *text) onlyNearMarks() {
-	t.passages = nil
-	for start := 0; start < len(t.s); {
-		next := min(endOfLine(t.s, start)+1, len(t.s))
-		if hasMark(t.s[start:next]) {
-			t.add(passage{span{start, next}, unread})
+	t.passages, t.nameless = nil, false
+	for at := 0; ; at++ {
+		i := strings.IndexByte(t.s[at:], '[')
+		if i < 0 {
+			break
 		}
-		start = next
+		if at += i; reveals(t.s, at) {
+			t.addLines(span{at, at + 1})
+		}
 	}
 	t.widen(2*near + 1)
 }
@@ -82,20 +85,14 @@ func (t *text) addLines(part span) {
 	t.add(passage{span{start, min(endOfLine(t.s, part.end)+1, len(t.s))}, unread})
 }
 
-// hasMark reports whether a line has a mark that may have revealed something. One of an address or a path does not if it stands alone.
-func hasMark(line string) bool {
-	for at := 0; ; at++ {
-		i := strings.IndexByte(line[at:], '[')
-		if i < 0 {
-			return false
-		}
-		at += i
-		switch rest := line[at:]; {
-		case strings.HasPrefix(rest, markAddress) && isApart(line, at, at+len(markAddress)),
-			strings.HasPrefix(rest, markPath) && isApart(line, at, at+len(markPath)):
-		case isMark(rest):
-			return true
-		}
+// reveals reports whether a mark at a position may have revealed something. One of an address or a path does not if it stands alone.
+func reveals(s string, at int) bool {
+	switch rest := s[at:]; {
+	case strings.HasPrefix(rest, markAddress) && isApart(s, at, at+len(markAddress)),
+		strings.HasPrefix(rest, markPath) && isApart(s, at, at+len(markPath)):
+		return false
+	default:
+		return isMark(rest)
 	}
 }
 
@@ -140,7 +137,7 @@ func (t *text) add(p passage) {
 
 // parts returns the lines that may hold something of that sort, with so many around them.
 func (t *text) parts(of holds, around int) []span {
-	return t.partsUpTo(of, around, func(s string, end int) int { return after(s, end, around) })
+	return t.partsUpTo(of, around, func(_ string, end int) int { return end })
 }
 
 // blocks returns these lines with all that follow and are indented, and those around.
@@ -149,7 +146,7 @@ func (t *text) blocks(of holds, around int) []span {
 		for end < len(s) && isBlank(s[end]) {
 			end = min(endOfLine(s, end)+1, len(s))
 		}
-		return after(s, end, around)
+		return end
 	})
 }
 
@@ -163,46 +160,52 @@ func (t *text) paragraphs(of holds, around int) []span {
 			}
 			end = min(stop+1, len(s))
 		}
-		return after(s, end, around)
+		return end
 	})
 }
 
-func (t *text) partsUpTo(of holds, around int, last func(s string, end int) int) []span {
+// partsUpTo returns these lines, with so many before them, what follows them, and so many after that.
+func (t *text) partsUpTo(of holds, around int, follow func(s string, end int) int) []span {
 	if t.all&of == 0 {
 		return nil
 	}
 	var found []span
 	end := 0 // of the last passage
-	finish := func() {
-		if len(found) > 0 {
-			found[len(found)-1].end = last(t.s, end)
-		}
-	}
 	for _, p := range t.passages {
 		if p.holds&of == 0 {
 			continue
 		}
-		if len(found) == 0 || p.start > end {
-			finish()
-			start := before(t.s, p.start, around)
-			if len(found) == 0 || start > found[len(found)-1].end {
-				found = append(found, span{start, p.end})
-			}
+		last, least := len(found)-1, 0
+		switch {
+		case last < 0:
+		case p.start > end:
+			up := t.s[:p.start]
+			least = after(up, follow(up, end), around)
+			found[last].end = least
+		default:
+			end = p.end
+			continue
+		}
+		if start := before(t.s, p.start, around, least); last < 0 || start > least {
+			found = append(found, span{start, p.end})
 		}
 		end = p.end
 	}
-	finish()
+	if last := len(found) - 1; last >= 0 {
+		found[last].end = after(t.s, follow(t.s, end), around)
+	}
 	return found
 }
 
-// before returns where the line begins that is n lines before the one that begins at start, and after where the one ends.
-func before(s string, start, n int) int {
-	for ; n > 0 && start > 0; n-- {
-		start = strings.LastIndexByte(s[:start-1], '\n') + 1
+// before returns where the line begins that is n lines before the one that begins at start, or about least if that is after it.
+func before(s string, start, n, least int) int {
+	for ; n > 0 && start > least; n-- {
+		start = strings.LastIndexByte(s[least:start-1], '\n') + 1 + least
 	}
 	return start
 }
 
+// after returns where the line ends that is n lines after the one that ends at a position.
 func after(s string, end, n int) int {
 	for ; n > 0 && end < len(s); n-- {
 		end = min(endOfLine(s, end)+1, len(s))

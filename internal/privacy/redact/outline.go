@@ -9,16 +9,40 @@ import (
 type outline struct {
 	s            string
 	keys, frames bool         // there may be some
+	zig          bool         // those of Zig, too
 	groups       []*[256]bool // what a line of a trace may begin with
 	inKey        bool
+	below        int // how many lines of a trace are expected
 }
 
+// belowFrame is how many lines after one of a trace are expected to be of it, too, and not looked at here.
+const belowFrame = 4
+
 func (m *Masker) outline(s string) outline {
-	o := outline{s: s, keys: strings.Contains(s, "-----"), frames: m.mode == All && !m.inside, groups: []*[256]bool{&blanks}}
-	if strings.Contains(s, groupTrace) {
-		o.groups = append(o.groups, &groupBlanks)
+	o := outline{
+		s: s, keys: containsBy(s, "PRIVATE KEY", 'K'), frames: m.mode == All && !m.inside, zig: containsBy(s, zigAddress, 'x'),
+		groups: beginnings[:1],
+	}
+	if containsBy(s, groupTrace, 'G') {
+		o.groups = beginnings[:]
 	}
 	return o
+}
+
+var beginnings = [...]*[256]bool{&blanks, &groupBlanks}
+
+// containsBy reports whether s contains a text, by one of its bytes that is rare: it is faster to search for.
+func containsBy(s, text string, rare byte) bool {
+	before := strings.IndexByte(text, rare)
+	for at := 0; ; at++ {
+		i := strings.IndexByte(s[at:], rare)
+		if i < 0 {
+			return false
+		}
+		if at += i; at >= before && strings.HasPrefix(s[at-before:], text) {
+			return true
+		}
+	}
 }
 
 // line returns what the line from start to end may hold. It has yet to be looked at for everything else.
@@ -33,8 +57,11 @@ func (o *outline) line(start, end int) (holds holds, reach int) {
 		_, end, ends := strings.Cut(line, "-----END ")
 		o.inKey = o.inKey && (!ends || !strings.Contains(end, "-----"))
 	}
-	if o.frames && o.isOfTrace(start, end) {
+	if o.frames && (o.below > 0 || o.isOfTrace(start, end)) {
 		holds |= aFrame
+		if o.below--; o.below < 0 {
+			o.below = belowFrame
+		}
 	}
 	return holds, end
 }
@@ -49,17 +76,22 @@ func isOfKey(line string) bool {
 // isOfTrace reports whether a line may be one that makes others a stack trace.
 func (o *outline) isOfTrace(start, end int) bool {
 	escaped := strings.Contains(o.s[start:end], `\n`)
+	indent := -1
 	for _, group := range o.groups {
-		if mayBeFrame(lineOf(o.s, start, end, group)) {
+		l := lineOf(o.s, start, end, group)
+		if !escaped && l.indent == indent { // it is the same line
+			break
+		}
+		if indent = l.indent; o.mayBeFrame(l) {
 			return true
 		}
-		if escaped && slices.ContainsFunc(escapedLines(nil, o.s, start, end, group), mayBeFrame) {
+		if escaped && slices.ContainsFunc(escapedLines(nil, o.s, start, end, group), o.mayBeFrame) {
 			return true
 		}
 	}
 	return hasInline(o.s, start, end)
 }
 
-func mayBeFrame(l textLine) bool {
-	return frameRole(l) >= frame || isMarker(l.text) || l.deep() && isGoFile(l.text)
+func (o *outline) mayBeFrame(l textLine) bool {
+	return frameRole(l) >= frame || o.zig && isZigFrame(l.text) || isMarker(l.text) || l.deep() && isGoFile(l.text)
 }

@@ -207,7 +207,7 @@ func isPath(text string) bool {
 	if roots[first] {
 		return true
 	}
-	file, _, _ := strings.Cut(path.Base(text), ":")
+	file, _, _ := strings.Cut(text[strings.LastIndexByte(strings.TrimRight(text, "/"), '/'):], ":")
 	ext := path.Ext(file)
 	return extensions[ext] && !data[ext] && !routes[first]
 }

@@ -159,7 +159,8 @@ func (m *Masker) text(s string, layer int) string {
 
 // plain masks a text without invisible characters.
 func (m *Masker) plain(s string, layer int) string {
-	if !m.hasLiteral(s) && !m.suspicious(s) {
+	literal := m.hasLiteral(s)
+	if !literal && !m.suspicious(s) {
 		return s
 	}
 	b := m.budget
@@ -179,7 +180,28 @@ func (m *Masker) plain(s string, layer int) string {
 			return b.remember(string(raw))
 		}
 	}
-	return b.remember(m.settled(m.embedded(b.cut(s), layer, b), layer, b))
+	s, nameless := m.embedded(b.cut(s), layer, b)
+	if !literal && m.holdsNothing(s) {
+		return b.remember(s)
+	}
+	t := textOf(s)
+	t.nameless = nameless
+	return b.remember(m.settled(t, layer, b))
+}
+
+// holdsNothing is a fast test of whether a finder need not look at a short text.
+func (m *Masker) holdsNothing(s string) bool {
+	const short = 256
+	if len(s) > short || len(m.people) > 0 || strings.IndexByte(s, '\n') >= 0 {
+		return false
+	}
+	outline := m.outline(s)
+	if holds, _ := outline.line(0, len(s)); holds != unread {
+		return false
+	}
+	detail := m.detail(s)
+	holds, _ := detail.line(0, len(s))
+	return holds == 0
 }
 
 // isPlain reports whether nothing can be masked in a text.

@@ -15,12 +15,13 @@ const window = 256
 // A wordSet has words in lower case, by their first two letters.
 type wordSet struct {
 	list   []string
-	byHead [1 << 10][]string
+	byHead [1 << 10]uint8 // which of the groups
+	groups [][]string
 	begins [256]bool // which bytes a word begins with, in any case
 }
 
 func newWords(list ...string) *wordSet {
-	set := &wordSet{list: list}
+	set := &wordSet{list: list, groups: make([][]string, 1)}
 	for _, word := range list {
 		heads := []string{word}
 		if len(word) == 1 { // with any other letter
@@ -30,13 +31,18 @@ func newWords(list ...string) *wordSet {
 			}
 		}
 		for _, text := range heads {
-			if head := headOf2(text); !slices.Contains(set.byHead[head], word) {
-				set.byHead[head] = append(set.byHead[head], word)
+			head := headOf2(text)
+			if set.byHead[head] == 0 {
+				set.byHead[head] = uint8(len(set.groups))
+				set.groups = append(set.groups, nil)
+			}
+			if group := &set.groups[set.byHead[head]]; !slices.Contains(*group, word) {
+				*group = append(*group, word)
 			}
 		}
 		set.begins[word[0]], set.begins[word[0]&^0x20] = true, true
 	}
-	for _, words := range &set.byHead { // the longest first
+	for _, words := range set.groups { // the longest first
 		slices.SortStableFunc(words, func(a, b string) int { return len(b) - len(a) })
 	}
 	return set
@@ -50,7 +56,7 @@ func (w *wordSet) at(s string, i int) string {
 	if i+1 >= len(s) || !w.begins[s[i]] {
 		return ""
 	}
-	for _, word := range w.byHead[headOf2(s[i:])] {
+	for _, word := range w.groups[w.byHead[headOf2(s[i:])]] {
 		if hasPrefixFold(s[i:], word) {
 			return word
 		}

@@ -254,7 +254,7 @@ func inlinePython(s string, at int) int {
 func split(s string) []textLine {
 	lines := make([]textLine, 0, strings.Count(s, "\n")+1)
 	group := &blanks
-	if strings.Contains(s, groupTrace) {
+	if containsBy(s, groupTrace, 'G') {
 		group = &groupBlanks
 	}
 	for start := 0; start <= len(s); {
@@ -330,6 +330,14 @@ var endsOfLines = setOf(" \t\r\\")
 
 // deep reports whether the line is indented.
 func (l textLine) deep() bool { return l.indent > 0 }
+
+// isZigFrame judges a frame of Zig: orders.zig:7:5: 0x1034b2 in total (orders).
+func isZigFrame(text string) bool {
+	i := strings.Index(text, zigAddress)
+	return i > 0 && strings.Contains(text[i:], " in ") && endsInPlace(text[:i])
+}
+
+const zigAddress = ": 0x"
 
 func classify(lines []textLine, inGroup bool) []role {
 	roles := make([]role, len(lines))

@@ -9,6 +9,9 @@ import (
 func roleOf(l textLine) role {
 	text := l.text
 	role := frameRole(l)
+	if role == other && isZigFrame(text) {
+		return proof
+	}
 	if role == other && text != "" &&
 		(isGlue(text) || text[len(text)-1] == '@' && isAll(text[:len(text)-1], ofCallee)) { // Safari: a function in no file
 		return glue
@@ -320,9 +323,6 @@ func isOtherFrame(l textLine) bool {
 	if (l.deep() || text[0] == 'f') && isLateFrame(l) {
 		return true
 	}
-	if i := strings.Index(text, ": 0x"); i > 0 { // Zig
-		return strings.Contains(text[i:], " in ") && endsInPlace(text[:i])
-	}
 	return false
 }
 
@@ -415,7 +415,7 @@ func isAddressed(text string) bool {
 }
 
 // showsSource reports whether a line of source may follow a frame.
-func showsSource(text string) bool { return text[0] == 'F' || strings.Contains(text, ": 0x") }
+func showsSource(text string) bool { return text[0] == 'F' || strings.Contains(text, zigAddress) }
 
 // isMarker reports whether a line marks a part of the line above it.
 func isMarker(text string) bool {

@@ -1,7 +1,9 @@
 package redact
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/privacy/secret"
@@ -81,9 +83,12 @@ func writtenAs(s string, list []writing) []span {
 
 // isWritten reports whether a line that mentions a secret may have one that is so written.
 func isWritten(line string) bool {
-	for _, list := range [...][]writing{writings, nearWritings} {
-		for i := range list {
-			if of := &list[i]; holdsOne(line, of.holds) && (of.may == nil || len(of.lines(line)) > 0) {
+	for i := 0; i+1 < len(line); i++ {
+		if !writingTexts.begins[line[i]] {
+			continue
+		}
+		for _, text := range writingTexts.groups[writingTexts.byHead[headOf2(line[i:])]] {
+			if hasPrefixFold(line[i:], text) && slices.ContainsFunc(byText[text], func(of *writing) bool { return of.isAt(line, i) }) {
 				return true
 			}
 		}
@@ -91,13 +96,34 @@ func isWritten(line string) bool {
 	return false
 }
 
+// byText has the writings on lines that mention a secret, by the texts that they hold in lower case.
+var byText = func() map[string][]*writing {
+	by := map[string][]*writing{}
+	for _, list := range [...][]writing{writings, nearWritings} {
+		for i := range list {
+			for _, text := range list[i].holds {
+				text = strings.ToLower(text)
+				by[text] = append(by[text], &list[i])
+			}
+		}
+	}
+	return by
+}()
+
+var writingTexts = newWords(slices.Collect(maps.Keys(byText))...)
+
+// isAt reports whether it may be where one of its texts stands.
+func (of *writing) isAt(s string, at int) bool {
+	return slices.ContainsFunc(of.holds, func(text string) bool {
+		return strings.HasPrefix(s[at:], text) && (of.may == nil || of.may(s[:at], s[at+len(text):]))
+	})
+}
+
 // around reports whether one of the texts that the writing holds stands at a word, or begins with a sign before it or within it.
 func (of *writing) around(s string, at int) bool {
-	for _, text := range of.holds {
-		for i := max(0, at-1); i < min(len(s), at+2); i++ {
-			if strings.HasPrefix(s[i:], text) && (of.may == nil || of.may(s[:i], s[i+len(text):])) {
-				return true
-			}
+	for i := max(0, at-1); i < min(len(s), at+2); i++ {
+		if of.isAt(s, i) {
+			return true
 		}
 	}
 	return false

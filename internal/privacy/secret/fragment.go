@@ -104,16 +104,17 @@ func mayBe(name string) bool {
 // It may be wrong only if it reports true.
 func Any(text string) bool { return mayBe(text) }
 
-// A known word marks a name by itself, or after another.
-type known struct {
-	word           string
-	single, second bool
+// A telling word marks a name by itself, or after another.
+type telling struct {
+	word   string
+	single bool
+	firsts []string
 }
 
-// A wordIndex has the words that mark a name by themselves or together with another.
-type wordIndex struct {
+// Words are the words that mark a name by themselves or together with another.
+type Words struct {
 	heads [letters * letters * letters]uint8 // for the first letters of words, which of the lists has those; 0: there are none
-	lists [][]known
+	lists [][]telling
 	tails threes // the last letters of words that end others
 
 	foreign map[rune]string // the second letters of words that begin beyond ASCII, by the first ones in either case
@@ -121,17 +122,22 @@ type wordIndex struct {
 	skipped [256]bool       // bytes that begin no word
 }
 
-var mentioned = sync.OnceValue(func() *wordIndex {
-	w := &wordIndex{lists: make([][]known, 1), foreign: map[rune]string{}}
-	single, second := map[string]bool{}, map[string]bool{"number": true}
+// Known returns these words.
+func Known() *Words { return known() }
+
+var known = sync.OnceValue(func() *Words {
+	w := &Words{lists: make([][]telling, 1), foreign: map[rune]string{}}
+	single, firsts := map[string]bool{}, map[string][]string{"number": {"card", "security"}}
 	for _, some := range []map[string]bool{always, last, weak, numbers} {
 		maps.Copy(single, some)
 	}
 	for pair := range pairs {
-		second[pair[1]] = true
+		firsts[pair[1]] = append(firsts[pair[1]], pair[0])
 	}
 	all := maps.Clone(single)
-	maps.Copy(all, second)
+	for word := range firsts {
+		all[word] = true
+	}
 	for pair := range pairs { // what begins in ASCII and goes on beyond counts by itself
 		all[pair[0]] = all[pair[0]] || strings.IndexFunc(pair[0], isBeyond) > 0
 	}
@@ -150,7 +156,7 @@ var mentioned = sync.OnceValue(func() *wordIndex {
 			w.lists = append(w.lists, nil)
 		}
 		list := &w.lists[w.heads[head]]
-		*list = append(*list, known{word, single[word], second[word]})
+		*list = append(*list, telling{word, single[word], firsts[word]})
 	}
 	for _, end := range append(suffixes, "token") {
 		w.tails.add(threeAt(end, len(end)-3))

@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -9,10 +10,12 @@ import (
 
 // Mentions reports whether a text has a word, or two words in turn, that mark a name as that of a secret or of what sometimes is one. It
 // may be wrong only if it reports true, as it does for some words beyond ASCII.
-func Mentions(text string) bool {
-	words := mentioned()
-	for i := 0; i < len(text); {
-		if words.skipped[text[i]] {
+func Mentions(text string) bool { return Known().Within(text, 0, len(text)) }
+
+// Within is [Mentions] for a part of a text that begins and ends with a word. Words before it count with its first one.
+func (w *Words) Within(text string, start, end int) bool {
+	for i := start; i < end; {
+		if w.skipped[text[i]] {
 			i++
 			continue
 		}
@@ -23,37 +26,52 @@ func Mentions(text string) bool {
 		for i < len(text) && sorts[text[i]] == small {
 			i++
 		}
-		end := i // of the letters
+		letters := text[start:i]
 		for i < len(text) && sorts[text[i]] == digit {
 			i++
 		}
-		if i == len(text) || sorts[text[i]] == sign { // the letters of most words rule them out
-			switch end - start {
-			case 0:
-			case 1:
-				continue
-			case 2: //nolint:mnd // letters
-				if words.heads[threeOf(text[start:end])] == 0 {
-					continue
-				}
-			default:
-				if words.heads[threeAt(text, start)] == 0 && !words.tails.has(threeAt(text, end-3)) {
-					continue
-				}
-			}
+		if (i == len(text) || sorts[text[i]] == sign) && letters != "" && !w.Begin(letters) && !w.End(letters) { // true of most words
+			continue
 		}
 		var found bool
-		if i, found = words.haveAt(text, start); found {
+		if i, found = w.haveAt(text, start); found {
 			return true
 		}
 	}
 	return false
 }
 
+// Begin reports whether a word that marks a name may begin as a word of letters does.
+func (w *Words) Begin(letters string) bool { return len(letters) > 1 && w.heads[threeOf(letters)] != 0 }
+
+// End reports whether a word of letters may mark a name by its end.
+func (w *Words) End(letters string) bool {
+	return len(letters) > len("token") && w.tails.has(threeAt(letters, len(letters)-3))
+}
+
+// BeginBeyond reports whether a word that marks a name may begin at a character beyond ASCII.
+func (w *Words) BeginBeyond(text string) bool { return w.beyond[text[0]] && w.beginBeyond(text) }
+
+// Beyond returns the characters for which BeginBeyond may be true.
+func (w *Words) Beyond() []rune {
+	list := slices.AppendSeq([]rune("İ\u212a"), maps.Keys(w.foreign))
+	for _, digits := range unicode.Digit.R16 {
+		for r := digits.Lo; r <= digits.Hi; r++ {
+			list = append(list, rune(r))
+		}
+	}
+	for _, digits := range unicode.Digit.R32 {
+		for r := digits.Lo; r <= digits.Hi; r++ {
+			list = append(list, rune(r))
+		}
+	}
+	return slices.DeleteFunc(list, func(r rune) bool { return r < utf8.RuneSelf })
+}
+
 // haveAt reports whether the word at i marks a name, and where it ends.
-func (w *wordIndex) haveAt(text string, i int) (end int, found bool) {
+func (w *Words) haveAt(text string, i int) (end int, found bool) {
 	if sorts[text[i]] == beyond {
-		return i + 1, w.beyond[text[i]] && w.beginBeyond(text[i:])
+		return i + 1, w.BeginBeyond(text[i:])
 	}
 	end, digits := wordEnd(text, i)
 	word := text[i:end]
@@ -127,24 +145,33 @@ func lettersOf(word string) string {
 }
 
 // have reports whether a word of a text, which begins at start, marks a name, by itself or after the one before.
-func (w *wordIndex) have(text, word string, start int) bool {
-	for _, k := range w.lists[w.heads[threeOf(word)]] {
-		if len(k.word) == len(word) && strings.EqualFold(k.word, word) && (k.single || k.second && followsFirst(text, start, k.word)) {
+func (w *Words) have(text, word string, start int) bool {
+	list := w.lists[w.heads[threeOf(word)]]
+	for i := range list {
+		if k := &list[i]; len(k.word) == len(word) && strings.EqualFold(k.word, word) && (k.single || k.follows(text, start)) {
 			return true
 		}
 	}
 	return len(word) > len("token") && w.tails.has(threeAt(word, len(word)-3)) && joined(strings.ToLower(word))
 }
 
-// followsFirst reports whether a word that begins at a position follows one with which it marks a name.
-func followsFirst(text string, at int, second string) bool {
-	word := wordBefore(text, at)
-	if isPair(lettersOf(word), second) {
-		return true
+// follows reports whether the word at a position follows one with which it marks a name.
+func (k *telling) follows(text string, at int) bool {
+	if k.firsts == nil {
+		return false
 	}
-	// A name may begin behind a digit.
-	last := strings.LastIndexAny(word, "0123456789")
-	return isPair(strings.ToLower(word[last+1:]), second)
+	word := wordBefore(text, at)
+	letters, end := word, word
+	last := len(word) - 1
+	for last >= 0 && sorts[word[last]] != digit {
+		last--
+	}
+	if last >= 0 { // a name may begin behind a digit
+		letters, end = lettersOf(word), word[last+1:]
+	}
+	return slices.ContainsFunc(k.firsts, func(first string) bool {
+		return strings.EqualFold(first, letters) || strings.EqualFold(first, end)
+	})
 }
 
 // wordBefore returns the word before a position. The d of d'accès does not count.
@@ -170,12 +197,8 @@ func wordBefore(text string, at int) string {
 	}
 }
 
-func isPair(first, second string) bool {
-	return pairs[[2]string{first, second}] || second == "number" && (first == "card" || first == "security")
-}
-
 // begin reports whether such a word begins with word, which goes on beyond ASCII.
-func (w *wordIndex) begin(word string) bool {
+func (w *Words) begin(word string) bool {
 	for _, k := range w.lists[w.heads[threeOf(word)]] {
 		if _, ok := cutFold(k.word, word); ok {
 			return true
@@ -186,7 +209,7 @@ func (w *wordIndex) begin(word string) bool {
 
 // beginBeyond reports whether a text begins with letters beyond ASCII as such a word does, or with one that counts as a digit or a
 // letter in ASCII.
-func (w *wordIndex) beginBeyond(text string) bool {
+func (w *Words) beginBeyond(text string) bool {
 	first, size := utf8.DecodeRuneInString(text)
 	second, _ := utf8.DecodeRuneInString(text[size:])
 	switch next := w.foreign[first]; {

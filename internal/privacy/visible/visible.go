@@ -64,14 +64,67 @@ func Hides(r rune) bool {
 }
 
 // isPlain reports whether s contains only visible ASCII and white space.
-func isPlain(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' && c != '\t' && c != '\n' && c != '\r' || c >= 0x7f {
-			return false
+func isPlain(s string) bool { return plainEnd(s, 0) == len(s) }
+
+// plainEnd returns where the visible ASCII and white space end that begin at a position. It looks at eight bytes at once.
+func plainEnd(s string, at int) int {
+	const size, each, high = 8, 0x0101010101010101, 0x8080808080808080
+	for ; at < len(s); at++ {
+		for at+size <= len(s) {
+			b := s[at : at+size]
+			word := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+				uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+			if (word|(word+each)|(word-' '*each))&high != 0 { // one may be less than a blank, or more than a tilde
+				break
+			}
+			at += size
+		}
+		if at == len(s) {
+			break
+		}
+		if c := s[at]; c < ' ' && c != '\t' && c != '\n' && c != '\r' || c >= 0x7f {
+			break
 		}
 	}
-	return true
+	return at
 }
+
+// hasHidden reports whether valid UTF-8 has an invisible character.
+func hasHidden(s string) bool {
+	sizes := shown()
+	for at := plainEnd(s, 0); at < len(s); {
+		switch size := int(sizes[s[at]]); {
+		case size > 0:
+			at += size
+		case s[at] < utf8.RuneSelf:
+			if at = plainEnd(s, at); at < len(s) && s[at] < utf8.RuneSelf {
+				return true
+			}
+		default:
+			r, size := utf8.DecodeRuneInString(s[at:])
+			if Hides(r) {
+				return true
+			}
+			at += size
+		}
+	}
+	return false
+}
+
+// shown has the sizes of the characters that begin with a byte with which no invisible one begins.
+var shown = sync.OnceValue(func() (sizes [256]uint8) {
+	for r := rune(utf8.RuneSelf); r < 1<<16; r++ {
+		if utf8.ValidRune(r) {
+			sizes[string(r)[0]] = uint8(utf8.RuneLen(r))
+		}
+	}
+	for r := rune(utf8.RuneSelf); r < 1<<16; r++ {
+		if Hides(r) {
+			sizes[string(r)[0]] = 0
+		}
+	}
+	return sizes
+})
 
 // Strip returns s without terminals' escape sequences (ECMA-48), other controls and invisible characters. Separators of
 // lines and paragraphs become line feeds. Joiners between two characters beyond ASCII stay, since emoji and some
@@ -83,7 +136,7 @@ func Strip(s string) string {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\ufffd")
 	}
-	if strings.IndexFunc(s, Hides) < 0 {
+	if !hasHidden(s) {
 		return s
 	}
 	var b strings.Builder
