@@ -31,6 +31,45 @@ func (a *evidence) textAsObject() *json.Node {
 	return a.whole
 }
 
+// memberIsError is the member of a result that says that it is a failure.
+const memberIsError = "isError"
+
+// resultHead holds the members of a result that can show a failure.
+type resultHead struct {
+	Content    []json.Value          `json:"content"`
+	Structured json.Value            `json:"structuredContent"`
+	IsError    bool                  `json:"isError"`
+	Error      json.Value            `json:"error"`
+	Meta       map[string]json.Value `json:"_meta"`
+}
+
+// readEach stores the members of an object in the fields of into, one at a time, so that a member of an
+// unexpected type does not hide the others.
+func readEach[T any](object json.Value, into *T) {
+	for _, m := range json.MembersOf(object) {
+		one := append(append(json.AppendQuote([]byte{'{'}, m.Name), ':'), m.Value...)
+		if read := *into; json.UnmarshalLenient(append(one, '}'), &read) == nil {
+			*into = read
+		}
+	}
+}
+
+// headOf returns the members of a result that can show a failure.
+func headOf(result json.Value) (head resultHead) {
+	if json.UnmarshalLenient(result, &head) != nil {
+		head = resultHead{}
+		readEach(result, &head)
+	}
+	return head
+}
+
+// lookInto adds to a what stands in the members of a result.
+func (r *Reader) lookInto(a *evidence, head *resultHead) {
+	r.readTexts(a, head.Content)
+	a.blocks = len(head.Content)
+	a.objects = append(a.objects, json.NodeOf(head.Structured), a.failed)
+}
+
 // maxBlocks limits how many text blocks are read.
 const maxBlocks = 8
 

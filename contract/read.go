@@ -87,11 +87,7 @@ func (r *Reader) Result(result []byte) (reading Reading, ok bool) {
 }
 
 func (r *Reader) result(result json.Value) (reading Reading, ok bool) {
-	var head resultHead
-	if json.UnmarshalLenient(result, &head) != nil {
-		head = resultHead{}
-		readEach(result, &head)
-	}
+	head := headOf(result)
 	record, recorded := readRecord(head.Meta[recourse.MetaKey])
 	failed := json.NodeOf(head.Error)
 	a := evidence{failed: failed, sure: head.IsError || isErrorObject(failed)}
@@ -101,9 +97,7 @@ func (r *Reader) result(result json.Value) (reading Reading, ok bool) {
 	if recorded && a.sure && !record.Truncated() {
 		return r.record(record), true
 	}
-	r.readTexts(&a, head.Content)
-	a.blocks = len(head.Content)
-	a.objects = append(a.objects, json.NodeOf(head.Structured), failed)
+	r.lookInto(&a, &head)
 	for _, object := range a.objects {
 		switch markOf(object) {
 		case needsInputKind:
@@ -112,50 +106,27 @@ func (r *Reader) result(result json.Value) (reading Reading, ok bool) {
 			a.sure = true
 		}
 	}
-	if a.sure && recorded {
+	switch {
+	case a.sure && recorded:
 		return r.whole(record, a), true
-	}
-	if a.sure {
+	case a.sure:
 		return r.failed(a), true
-	}
-	if r.Weak == nil {
-		return r.weakly(a)
-	}
-	if reading, ok = r.form(r.Weak, &a, false); !ok {
-		return r.weakly(a)
-	}
-	sign := reading.Sign
-	switch { // the record says more than the form in which it travels
-	case recorded && record.Truncated():
-		reading = r.merged(record, reading)
-	case recorded:
-		reading = r.record(record)
-	}
-	reading.Sign = "weak sign: " + sign
-	return reading, true
-}
-
-// memberIsError is the member of a result that says that it is a failure.
-const memberIsError = "isError"
-
-// resultHead holds the members of a result that can show a failure.
-type resultHead struct {
-	Content    []json.Value          `json:"content"`
-	Structured json.Value            `json:"structuredContent"`
-	IsError    bool                  `json:"isError"`
-	Error      json.Value            `json:"error"`
-	Meta       map[string]json.Value `json:"_meta"`
-}
-
-// readEach stores the members of an object in the fields of into, one at a time, so that a member of an
-// unexpected type does not hide the others.
-func readEach[T any](object json.Value, into *T) {
-	for _, m := range json.MembersOf(object) {
-		one := append(append(json.AppendQuote([]byte{'{'}, m.Name), ':'), m.Value...)
-		if read := *into; json.UnmarshalLenient(append(one, '}'), &read) == nil {
-			*into = read
+	case r.Weak != nil:
+		if reading, ok = r.form(r.Weak, &a, false); !ok {
+			break
 		}
+		sign := reading.Sign
+		switch { // the record says more than the form in which it travels
+		case recorded && record.Truncated():
+			reading = r.merged(record, reading)
+		case recorded:
+			reading = r.record(record)
+		}
+		reading.Sign = weakSign + sign
+		return reading, true
 	}
+	reading, of := r.weakly(r.families(), a)
+	return reading, of != nil
 }
 
 // failed reads an answer that has a sure sign of failure.

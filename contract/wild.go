@@ -111,18 +111,6 @@ func (r *Reader) now() time.Time {
 	return time.Now()
 }
 
-// weakly reads an answer that reports success, by the families in the server's entry.
-func (r *Reader) weakly(a evidence) (reading Reading, ok bool) {
-	if len(r.Families) == 0 || a.blocks > 1 || !wild.FindWeak(r.families(), r.now(), a.text, a.objects) {
-		return Reading{}, false
-	}
-	found, ok := r.found(a) // the other families add to it
-	if !ok {
-		return Reading{}, false
-	}
-	return r.plain(found.Error, "weak sign: "+found.Sign), true
-}
-
 // splitViolations gives a failure whose sentence is a list of violations a sentence of its own.
 func splitViolations(reading Reading) Reading {
 	if e := reading.Error(); e != nil {

@@ -216,7 +216,8 @@ type Server struct {
 	// with your own families (`[aws, ./ours.yaml]`), or several of these, but at most one contract. Needed
 	// for failures that could also be a success, such as `success: false`; definite failures are recognised
 	// without it, in all of the built-in forms and in that of the entry's `contract`, with codes that it does
-	// not list as well.
+	// not list as well. An answer that says success and looks like a failure passes unchanged; the log, the
+	// [journal](journal.md) and the console name the line that has it told.
 	Reads Reads `yaml:"reads" default:"(none)"`
 	// Whether failures are rewritten. `observe` passes everything on unchanged and logs what `enforce` would
 	// have done.

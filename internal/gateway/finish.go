@@ -46,6 +46,8 @@ func finish(c *call, next next) *failure {
 		c.out.End = observe.BrokenOff
 	case c.reply.Gone, c.req.left() && !c.answered():
 		c.out.End = observe.Left
+	case c.out.Record == nil && c.out.Seeming != nil:
+		c.out.End = observe.Seems
 	case c.out.Record == nil:
 		c.out.End = observe.Succeeded
 	}
@@ -68,8 +70,9 @@ func (c *call) answered() bool {
 // tell tells every observer how the call has ended.
 func tell(c *call) *failure {
 	defer c.in.Close()
-	relayed := c.who.outer.isRelayed() && c.out.Record == nil
-	silent := len(c.g.observers) == 1 && !c.table.config.AccessLog && len(c.out.Failures) == 0 // only the log, and nothing for it
+	fine := c.out.Record == nil && c.out.Seeming == nil
+	relayed := c.who.outer.isRelayed() && fine
+	silent := len(c.g.observers) == 1 && !c.table.config.AccessLog && len(c.out.Failures) == 0 && fine // only the log, and nothing for it
 	if relayed || silent {
 		return nil
 	}

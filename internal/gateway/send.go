@@ -80,6 +80,9 @@ func send(a *attempt, _ try) end {
 	if end.Late != nil {
 		c.out.record(c.failing(&end).effect(end.Late), "failure beyond the decision window: not rewritten")
 	}
+	if c.out.Seeming = end.Seeming; end.Seeming != nil {
+		end.Seeming.Error = c.failing(&end).effect(end.Seeming.Error)
+	}
 	if !c.in.Continues {
 		_ = resp.Close() // its answer is known
 	}

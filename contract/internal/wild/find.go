@@ -3,6 +3,7 @@ package wild
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,15 +93,18 @@ func indexes(own []*Family) []*index {
 	return append(list, builtinIndex())
 }
 
-// FindWeak reports whether an answer that reports success has a weak form of one of the families.
-func FindWeak(families []*Family, now time.Time, text string, objects []*json.Node) bool {
+// FindWeak returns the family in a weak form of which an answer is that reports success; nil: there is none.
+func FindWeak(families []*Family, now time.Time, text string, objects []*json.Node) *Family {
 	s := &search{now: now, weak: families}
-	var indexes []*index
-	for _, f := range families {
-		indexes = append(indexes, f.index())
+	s.parts(indexes(families), strings.TrimPrefix(strings.TrimSpace(text), "Error: "), objects)
+	if len(s.findings) > 0 {
+		return s.findings[0].form.family
 	}
-	s.parts(indexes, strings.TrimPrefix(strings.TrimSpace(text), "Error: "), objects)
-	return len(s.findings) > 0
+	i := slices.IndexFunc(families, func(f *Family) bool { return f.builtin && f.Name() == general })
+	if i >= 0 && saysFailed(text, objects) {
+		return families[i]
+	}
+	return nil
 }
 
 // FindInBody reads the body of an HTTP error; said is what its status and headers say. The status takes precedence over

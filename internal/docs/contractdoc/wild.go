@@ -26,6 +26,22 @@ sentence if it is short and no page.
 Where a text names what a person has to set up at the server first (a program, a browser, a key in the environment, room on a disk), that
 counts more than whatever failed because of it, and the advice is ` + "`after_setup`" + `.`
 
+const failuresSayingSuccess = `## Failures that say success
+
+Many servers answer with a failure and say success. What plainly says that it failed is counted in
+` + "`recourse_seeming_failures_total`" + `, and shown in the log, the [journal](journal.md) and the console as "said success, looks failed",
+with the line of the server's entry that has clients told: ` + "`reads: slack`" + ` if it is in a form marked as ` + "`weak`" + ` of that family, else
+` + "`reads: general`" + `. Without the line the answer passes as it is, byte for byte. To ` + "`general`" + ` belong, of a result whose only text or
+structured content says nothing else:
+
+- an object with ` + "`ok`" + ` or ` + "`success: false`" + ` and an error, or a ` + "`status`" + ` of ` + "`error`, `failure` or `failed`" + ` and a sentence;
+- an object that has an ` + "`error`" + ` and nothing that was asked for, by itself or in the ` + "`result`" + ` into which FastMCP puts what a tool returns;
+- errors in place of an answer, as in GraphQL: ` + "`errors`" + ` beside ` + "`data: null`" + ` or no ` + "`data`" + `;
+- ` + "`results`, `responses` or `outcomes`" + ` each of which says that it failed;
+- the page of an HTTP error, or a text such as ` + "`502 Bad Gateway`" + `.
+
+What has an id of its own, such as a job that has failed, is an answer about a failure, and passes. Answers of more than 64 KiB are not looked at.`
+
 const writingFamilies = `A family of your own is a file like this one:
 
 ` + "```yaml\n%s```" + `
@@ -99,6 +115,7 @@ func Wild() string {
 		rows = append(rows, []string{fmt.Sprintf("[%s](../contract/internal/wild/families/%[1]s.yaml)", file.Family), file.Title})
 	}
 	p.table(rows...)
+	p.linef("\n%s", failuresSayingSuccess)
 	p.heading("Writing a family")
 	p.linef(writingFamilies, familyExample)
 	p.keys("The file", reflect.TypeFor[contractform.FamilyFile]())

@@ -4,6 +4,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/call/door"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
@@ -19,7 +20,8 @@ type End struct {
 	Told       Original // what the answer said in the form of a contract
 	Generation int      // that the client's session had
 
-	Late *recourse.Error // a failure that was found when the client had its beginning
+	Late    *recourse.Error  // a failure that was found when the client had its beginning
+	Seeming *observe.Seeming // that the success looks like a failure, or nil
 }
 
 // An Ending is what an end means for the call.

@@ -79,6 +79,14 @@ func (in *Inbound) reading(text []byte) (reading contract.Reading, original json
 	return in.Reader.Answer(text, in.Signs, in.isCall(), in.Cut, mask)
 }
 
+// seeming returns what the current success looks like, if that is a failure; nil: it looks like a success.
+func (in *Inbound) seeming(text []byte) *observe.Seeming {
+	if !in.isCall() || !in.Signs.Error.IsZero() {
+		return nil
+	}
+	return in.Reader.Seems(text, in.Signs, func(raw []byte) []byte { return in.Masker().JSON(raw) })
+}
+
 // caused returns e with the server's words as its cause, unless it has one.
 func (in *Inbound) caused(e *recourse.Error, text []byte) *recourse.Error {
 	if e == nil || e.Cause() != nil {

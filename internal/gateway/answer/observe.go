@@ -42,7 +42,7 @@ func (in *Inbound) WatchRefusal(ctx context.Context, report func(*recourse.Error
 
 // Watch passes on an answer with status 200.
 func (in *Inbound) Watch(ctx context.Context, report func(*recourse.Error)) (end End) {
-	whole, late := false, (*recourse.Error)(nil)
+	whole, last := false, End{}
 	for in.Open(); in.Next(); {
 		part := in.Part
 		if in.Reply.Relay(&part.Event, in.Stream, in.Said()); in.Reply.Gone {
@@ -61,7 +61,8 @@ func (in *Inbound) Watch(ctx context.Context, report func(*recourse.Error)) (end
 		case in.Stream && !part.First && !part.Signs.MethodAt.IsZero():
 			continue
 		}
-		late = cmp.Or(in.watchMessage(report), late)
+		found := in.watchMessage(report)
+		last.Late, last.Seeming = cmp.Or(found.Late, last.Late), cmp.Or(found.Seeming, last.Seeming)
 		whole = true
 	}
 	if in.Part != nil { // what came before the fault
@@ -71,7 +72,7 @@ func (in *Inbound) Watch(ctx context.Context, report func(*recourse.Error)) (end
 		return End{Why: Answered}
 	}
 	end = in.watchEnd(ctx, whole, report)
-	end.Late = late
+	end.Late, end.Seeming = last.Late, last.Seeming
 	return end
 }
 
@@ -95,19 +96,20 @@ func (in *Inbound) watchEnd(ctx context.Context, whole bool, report func(*recour
 }
 
 // watchMessage looks for the failure in an answer whose last piece has been passed on.
-func (in *Inbound) watchMessage(report func(*recourse.Error)) (late *recourse.Error) {
+func (in *Inbound) watchMessage(report func(*recourse.Error)) (found End) {
 	last := in.Part
 	if err := in.flaw(); err != nil {
 		report(in.Reader.BadResponse(err))
-		return nil
+		return End{}
 	}
 	if !last.First { // it was too large to be kept
-		return in.late()
+		return End{Late: in.late()}
 	}
 	if reading, _, ok := in.reading(last.Data); ok {
 		report(in.caused(reading.Error(), last.Data))
+		return End{}
 	}
-	return nil
+	return End{Seeming: in.seeming(last.Data)}
 }
 
 // Forward passes on an answer of the gateway's own, which has been judged.

@@ -103,6 +103,7 @@ func (in *Inbound) takeWhole(event *wire.Event) End {
 	if f := in.judge(event.Data); f != nil {
 		return f.End()
 	}
+	seeming := in.seeming(event.Data)
 	text := in.passed(event.Data)
 	if !in.Stream && !in.Reply.Started {
 		in.Reply.Head(int64(len(text)), false)
@@ -114,7 +115,7 @@ func (in *Inbound) takeWhole(event *wire.Event) End {
 		event = masking.WithoutComments(event)
 	}
 	in.Reply.Relay(event, in.Stream, front.Answer)
-	return End{Why: Answered}
+	return End{Why: Answered, Seeming: seeming}
 }
 
 // passed returns the current message in the form that is forwarded: with its id as the client wrote it, and

@@ -21,6 +21,9 @@ func (l Log) Ended(o *Outcome) {
 	for i := range o.Failures {
 		l.Failure(o, &o.Failures[i])
 	}
+	if o.Seeming != nil {
+		l.seeming(o)
+	}
 	if o.Logged {
 		l.request(o)
 	}
@@ -47,6 +50,13 @@ func (l Log) Failure(o *Outcome, f *Failure) {
 		slog.Int64("ms", o.Took.Milliseconds()), o.traceID(),
 		text("not_repeated", f.Reason), text("note", f.Note), slog.String("see", kinddoc.URL(e.Kind)),
 		o.mask("cause", f.Cause), o.mask("before", f.Before), o.mask("after", f.After))
+}
+
+// seeming writes the line for a success that looks like a failure.
+func (l Log) seeming(o *Outcome) {
+	l.To.LogAttrs(context.Background(), slog.LevelInfo, Seems,
+		slog.String("request_id", o.ID), o.place(), slog.String("tool", named(o.Name)), slog.String("kind", string(o.Seeming.Error.Kind)),
+		slog.String("by", o.Seeming.Sign), slog.String("to_have_it_told", o.Seeming.Line), o.traceID())
 }
 
 func (l Log) request(o *Outcome) {

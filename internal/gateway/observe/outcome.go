@@ -52,6 +52,7 @@ type Outcome struct {
 	End      string          // success, failure, broken off, client gone
 	Record   *recourse.Error // the failure as the client got it, with effect, retry, verify and origin; nil: there was none
 	Observed bool            // the failure was passed on unchanged
+	Seeming  *Seeming        // that the success looks like a failure; nil: it does not
 	Began    time.Time
 	Took     time.Duration
 	Status   int           // the HTTP status for the client; 0: it got no answer
@@ -71,6 +72,13 @@ type Outcome struct {
 	Logged   bool      // the configuration asks for a line of every request
 }
 
+// A Seeming is a failure that says success: the client has got the server's answer, unchanged.
+type Seeming struct {
+	Error *recourse.Error
+	Sign  string // by which it was recognised
+	Line  string // of the server's entry in the configuration, with which the client is told of it
+}
+
 // Keep returns a copy that stays valid.
 func (o *Outcome) Keep() *Outcome {
 	kept := *o
@@ -84,6 +92,7 @@ const (
 	Failed    = "failure"
 	BrokenOff = "broken off" // in the middle of an answer
 	Left      = "client gone"
+	Seems     = "said success, looks failed"
 )
 
 // Sent is what a client has sent, as it was written.

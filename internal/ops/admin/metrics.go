@@ -24,7 +24,7 @@ const listen = "subscriptions/listen"
 type metrics struct {
 	duration, attempt, queued, size     *prometheus.HistogramVec
 	failures, attempts, limited, gaveUp *prometheus.CounterVec
-	once                                *prometheus.CounterVec
+	once, seeming                       *prometheus.CounterVec
 
 	tools             *bounds
 	reasons, policies *bounded
@@ -59,6 +59,9 @@ func newMetrics(to prometheus.Registerer, version string) *metrics {
 			"Failed requests that might have been sent again after a failure of the transport, and were not.", "server", "kind"),
 		once: counter("recourse_once_total", "Calls that are made once, by what became of them.",
 			"server", "gen_ai_tool_name", "outcome"),
+		seeming: counter("recourse_seeming_failures_total",
+			"Calls whose servers said success in answers that look like failures. Clients got these answers unchanged.",
+			"server", "gen_ai_tool_name", "kind"),
 		tools:   &bounds{most: maxTools, byServer: map[string]*bounded{}},
 		reasons: newBounded(maxReasons), policies: newBounded(maxReasons),
 		usual: usual{known: map[usualKey]*usualSeries{}},
@@ -68,7 +71,7 @@ func newMetrics(to prometheus.Registerer, version string) *metrics {
 		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
 	})
 	info.Set(1)
-	to.MustRegister(m.duration, m.attempt, m.queued, m.size, m.failures, m.attempts, m.limited, m.gaveUp, m.once, info,
+	to.MustRegister(m.duration, m.attempt, m.queued, m.size, m.failures, m.attempts, m.limited, m.gaveUp, m.once, m.seeming, info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -90,6 +93,9 @@ func (m *metrics) Ended(o *observe.Outcome) {
 			mode = "observe"
 		}
 		m.failures.WithLabelValues(o.Server, tool, kind, string(e.Origin), string(e.Effect), o.NatureText(), mode).Inc()
+	}
+	if s := o.Seeming; s != nil {
+		m.seeming.WithLabelValues(o.Server, tool, string(s.Error.Kind)).Inc()
 	}
 	if o.Limit != "" {
 		m.limited.WithLabelValues(o.Server, m.policies.value(o.Limit)).Inc()

@@ -50,6 +50,10 @@ func everything() *admin.Admin {
 			{Failure: recourse.KindTimeout, Reason: "the tool only reads"}, {Failure: recourse.KindTimeout, Reason: "gave up after 2 attempts"},
 		},
 	})
+	a.Ended(&observe.Outcome{
+		Server: "farm", Method: "tools/call", Tool: "get_field", End: observe.Seems,
+		Seeming: &observe.Seeming{Error: recourse.NotFound("field", "f-1"), Line: "reads: general"},
+	})
 	return a
 }
 

@@ -24,7 +24,7 @@ type usualSeries struct {
 
 // isUsual reports whether a request succeeded with its first attempt, without a wait.
 func isUsual(o *observe.Outcome) bool {
-	return o.Record == nil && o.Limit == "" && o.Once == "" && o.Queued <= 0 && counts(o) &&
+	return o.Record == nil && o.Seeming == nil && o.Limit == "" && o.Once == "" && o.Queued <= 0 && counts(o) &&
 		len(o.Attempts) == 1 && o.Attempts[0].Failure == ""
 }
 

@@ -27,6 +27,8 @@ func NewTally() *Tally { return &Tally{began: time.Now(), servers: map[string]*t
 // A tally counts the calls of one server.
 type tally struct {
 	calls, failures int64
+	seeming         int64     // calls that said success and look failed
+	line            string    // of the configuration that would have had the last of them told
 	took            histogram // for calls that were sent
 	answers         answering
 	minutes         [60]minute
@@ -65,6 +67,10 @@ func (t *Tally) Ended(o *observe.Outcome) {
 	}
 	if n := len(o.Attempts); n > 0 {
 		s.answers.note(&o.Attempts[n-1], ended)
+	}
+	if o.Seeming != nil {
+		s.seeming++
+		s.line = o.Seeming.Line
 	}
 	if o.Record == nil {
 		return

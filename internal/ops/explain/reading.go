@@ -14,9 +14,11 @@ import (
 // A Reading is an answer that has been read: a failure, a question or, with neither, a success.
 type Reading struct {
 	Form     string // what the text was taken for
-	By       string // the sign by which it was read; "" for a success
+	By       string // the sign by which it was read; "" for a plain success
 	Failure  *recourse.Error
 	Question *recourse.NeedsInput
+	Seems    *recourse.Error // what a success looks like, if that is a failure; nil: it looks like a success
+	Reads    string          // the family by whose name in "reads" the success is told as that failure
 
 	answer *pasted
 	reader *contract.Reader
@@ -31,6 +33,9 @@ func Read(text []byte, reader *contract.Reader) (*Reading, error) {
 	r := &Reading{Form: a.form, answer: a, reader: reader}
 	reading, failed := a.read(reader)
 	if !failed {
+		if seeming, reads, ok := reader.Seems(a.result); ok {
+			r.Seems, r.Reads, r.By = seeming.Error(), reads, seeming.Sign
+		}
 		return r, nil
 	}
 	r.By = reading.Sign
@@ -51,6 +56,11 @@ func (r *Reading) Lines(set *contract.Set, of ToolFacts) Lines {
 		w.question(r.Question, r.By)
 	case r.Failure != nil:
 		w.failure(set, r, of)
+	case r.Seems != nil:
+		w.addf("read as", "a success, as it says: clients get it unchanged")
+		w.addf("looks like", "a failure: %s, by %s", r.Seems.Kind, r.By)
+		w.addf("message", "%s", r.Seems.Sentence())
+		w.addf("to have it told", "reads: %s, in the server's entry of the configuration", r.Reads)
 	default:
 		w.addf("read as", "a success: no sign of a failure in it")
 	}
@@ -144,6 +154,14 @@ type Explanation struct {
 	By       string               `json:"by,omitempty"` // the sign by which it was read
 	Failure  *Told                `json:"failure"`
 	Question *recourse.NeedsInput `json:"question,omitempty"`
+	Seems    *Seeming             `json:"seems,omitempty"` // what a success looks like, if that is a failure
+}
+
+// Seeming is a failure that says success.
+type Seeming struct {
+	Kind    recourse.Kind `json:"kind"`
+	Message string        `json:"message"`
+	Reads   string        `json:"reads"` // what the server's entry has to have under that key for clients to be told
 }
 
 // Told is a failure as a gateway tells it, and as programs decide by it.
@@ -165,6 +183,9 @@ type Told struct {
 // Explanation returns the reading for programs.
 func (r *Reading) Explanation(set *contract.Set, of ToolFacts) *Explanation {
 	said := &Explanation{Input: r.Form, By: r.By, Question: r.Question}
+	if r.Seems != nil {
+		said.Seems = &Seeming{r.Seems.Kind, r.Seems.Sentence(), r.Reads}
+	}
 	told := r.toldByDefault(set, of)
 	if told == nil {
 		return said

@@ -151,7 +151,12 @@ func (w *teller) ending(c *journal.Row) {
 // told tells what the client was told, and what is behind it.
 func (w *teller) told(c *journal.Row) {
 	e := c.Failure
-	w.addf("told as", "%s, in the form of %s", strings.TrimSpace(string(e.Kind)+" "+bracketed(e.Code)), c.Contract)
+	if c.Line != "" {
+		w.addf("looks like", "%s", e.Kind)
+		w.addf("to have it told", "%s, in the entry of %s", c.Line, c.Server)
+	} else {
+		w.addf("told as", "%s, in the form of %s", strings.TrimSpace(string(e.Kind)+" "+bracketed(e.Code)), c.Contract)
+	}
 	w.addf("message", "%s", e.Sentence())
 	w.addf("origin", "%s", e.Origin)
 	w.addf("effect", "%s", effectText(e))

@@ -43,7 +43,8 @@ type Row struct {
 	Sent      int             `json:"sent"`                  // number of attempts; at most 16 are listed
 	Final     string          `json:"notRepeated,omitempty"` // why it was not repeated
 	Once      string          `json:"once,omitempty"`        // what became of it, if it is made once
-	Failure   *recourse.Error `json:"failure,omitempty"`     // as the client got it
+	Failure   *recourse.Error `json:"failure,omitempty"`     // as the client got it or, with Line, as it looks
+	Line      string          `json:"line,omitempty"`        // of the configuration, which would have had it told; "": it was told
 	Observed  bool            `json:"observed,omitempty"`    // the failure was passed on unchanged
 	Cause     string          `json:"cause,omitempty"`
 }
@@ -97,6 +98,9 @@ func callOf(o *observe.Outcome, arguments config.Arguments) *Row {
 		Cause:   o.Cause(),
 		Failure: keptRecord(o, arguments),
 	}
+	if o.Seeming != nil {
+		c.Line = o.Seeming.Line
+	}
 	if o.Method == wire.MethodToolsCall {
 		c.Tool, c.Nature = cut(o.Name), o.NatureText()
 	} else {
@@ -128,10 +132,14 @@ func cut(name string) string {
 
 // keptRecord returns a call's record without the arguments that must not be kept.
 func keptRecord(o *observe.Outcome, arguments config.Arguments) *recourse.Error {
-	if o.Record == nil || arguments == config.ArgumentsMasked && o.ShowsArguments() {
-		return o.Record
+	record := o.Record
+	if record == nil && o.Seeming != nil {
+		record = o.Seeming.Error
 	}
-	return o.Record.With(func(r *recourse.Error) {
+	if record == nil || arguments == config.ArgumentsMasked && o.ShowsArguments() {
+		return record
+	}
+	return record.With(func(r *recourse.Error) {
 		r.Violations = slices.Clone(r.Violations)
 		for i := range r.Violations {
 			r.Violations[i].Got = nil

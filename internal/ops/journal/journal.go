@@ -116,7 +116,7 @@ func keeps(s *config.Journal, o *observe.Outcome) bool {
 		return s.Failures
 	case o.Method == "": // a stream, or the end of a session
 		return false
-	case o.Sent > 1:
+	case o.Sent > 1, o.Seeming != nil:
 		return s.Failures
 	default:
 		return s.Successes > 0 && rand.Float64() < s.Successes

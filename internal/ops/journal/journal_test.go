@@ -14,6 +14,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/ops/journal"
 	"github.com/recoursehq/recourse/internal/store"
 	"github.com/recoursehq/recourse/internal/test/testkit"
@@ -48,7 +49,7 @@ func begin(t *testing.T, address string, settings *config.Journal, entry ...stri
 	set := contract.Builtin()
 	lines := append([]string{"url: " + w.server.URL(), "timeout: 20s"}, entry...)
 	cfg, err := config.Parse("recourse.yaml", []byte("servers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n"),
-		config.Options{KnownContracts: set.Names()})
+		config.Options{KnownContracts: set.Names(), KnownFamilies: []string{"slack"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,5 +260,37 @@ func TestJournalKeepsVerifyArguments(t *testing.T) {
 				t.Errorf("got verify call %+v", verify)
 			}
 		})
+	}
+}
+
+// A failure that says success reaches the client byte for byte, and the journal says what it looks like and which line would
+// have had it told. With that line it is told.
+func TestJournalKeepsWhatLooksFailed(t *testing.T) {
+	t.Parallel()
+	const result = `{"content":[ {"type":"text","text":"{\"ok\": false, \"error\":\"channel_not_found\"}"} ],"isError":false}`
+	settings := all()
+	settings.Successes = 0
+	w := begin(t, "sqlite:"+filepath.Join(t.TempDir(), "recourse.db"), settings, "tools: {order_create: {read_only: false}}")
+	w.server.Next(testkit.OrderCreate, faults.Result("", result))
+	a, err := w.client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-17","amount":1}`)
+	if err != nil || string(a.Message.Result) != result {
+		t.Fatalf("got %s, %v, want the answer of the server unchanged", a.Message.Result, err)
+	}
+	w.call(t, testkit.Echo, `{"message":"fine"}`)
+	w.settle(t, 1)
+	calls, err := journal.Find(t.Context(), w.rows, &store.Filter{})
+	if err != nil || len(calls) != 1 {
+		t.Fatalf("got %d calls, %v, want the one that looks failed", len(calls), err)
+	}
+	c := calls[0]
+	if c.Ending != observe.Seems || c.Line != "reads: slack" || c.Failure == nil || c.Failure.Kind != recourse.KindNotFound {
+		t.Errorf("got %q, %q, %+v", c.Ending, c.Line, c.Failure)
+	}
+
+	told := begin(t, "sqlite:"+filepath.Join(t.TempDir(), "recourse.db"), settings, c.Line)
+	told.server.Next(testkit.OrderCreate, faults.Result("", result))
+	a, err = told.client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-17","amount":1}`)
+	if err != nil || !strings.Contains(string(a.Message.Result), `"isError":true`) {
+		t.Errorf("got %s, %v, want a failure", a.Message.Result, err)
 	}
 }
