@@ -20,6 +20,7 @@ import (
 	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/retry"
 )
 
@@ -48,6 +49,8 @@ type call struct {
 	of     *outer         // for a nested call, what it is a part of: many
 	once   *keyed         // it is made once, and this is the first: once
 	member *memberConn    // and its server: many
+
+	asker *upstream.Request // asks the server in the client's place: lastknown
 
 	mask    *redact.Masker // created for the first failure: translate; connect changes it, deliver drops it
 	held    bool           // the target is held

@@ -168,6 +168,7 @@ func (c *call) stream(spoken func(*wire.Part) *wire.Event) {
 	if c.req.method == http.MethodGet {
 		of = c.session
 	}
+	announceTools(of, c.reply.Note)
 	listener := of.Listen(c.reply.Note)
 	defer listener.Close()
 	for c.in.Open(); c.in.Next(); {
@@ -213,6 +214,7 @@ func holdOpen(c *call, next next) *failure {
 	for wait := holdFirst; f != nil && f.Last.Err != nil; wait = min(2*wait, holdMost) {
 		if c.req.left() || !isAway(f.Last.Err) {
 			if c.reply.Started {
+				announceTools(c.session, c.reply.Note)
 				return nil
 			}
 			return f

@@ -10,6 +10,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/access"
+	"github.com/recoursehq/recourse/internal/gateway/session"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
@@ -17,7 +18,7 @@ import (
 	"github.com/recoursehq/recourse/internal/upstream/many"
 )
 
-// slow is how long a client that starts waits for a server whose last answer is known: some agents wait for 3 s.
+// slow is how long a client that starts waits for a server: some agents wait for 3 s.
 const slow = 2 * time.Second
 
 // newSource returns the server as package many keeps its last answers.
@@ -48,10 +49,14 @@ func lastKnown(c *call, next next) *failure {
 	if !known && c.on.entry.Local && errors.Is(f.Err.Cause(), upstream.ErrNotStarted) {
 		return f // the host's own entry is wrong: it says so to its person
 	}
-	if e.Kind == recourse.KindTimeout && known {
-		c.g.lists.Renew(r, c.on.source, method)
-	}
 	c.survive(e, "the client is told what the server last said")
+	if c.session != nil && method == wire.MethodToolsList {
+		c.session.Recalled.Store(true)
+	}
+	if e.Kind == recourse.KindTimeout {
+		of := c.session
+		c.g.lists.Renew(r, c.on.source, method, func() { announceTools(of, of.Say) })
+	}
 	c.sendLastKnown(c.g.lists.LastKnown(r, c.on.source, method, written.Record))
 	return nil
 }
@@ -79,21 +84,32 @@ func (c *call) methodAtStart() string {
 	return wire.MethodDiscover
 }
 
-// patienceAtStart returns how long the server may take: not long if its last answer is known.
+// patienceAtStart returns how long the server may take: not long, unless it is a program that may still have to be installed.
 func (c *call) patienceAtStart(usual time.Duration) time.Duration {
-	if usual > slow && c.isAtStart() && c.g.lists.Knows(c.lister(), c.on.source, c.methodAtStart()) {
-		return slow
+	if usual <= slow || !c.isAtStart() || c.on.entry.Command != nil && !c.g.lists.Knows(c.lister(), c.on.source, c.methodAtStart()) {
+		return usual
 	}
-	return usual
+	return slow
+}
+
+// announceTools tells a client to which the gateway has shown a list of tools from memory that there may be another one.
+func announceTools(to *session.Session, say func(message []byte) error) {
+	if to != nil && to.Recalled.CompareAndSwap(true, false) && say(wire.AppendRequest(nil, nil, wire.MethodToolsChanged, nil)) != nil {
+		to.Recalled.Store(true)
+	}
 }
 
 // lister returns the request that asks the server in the client's place. If what it lists depends on who asks, its Caller says who.
 func (c *call) lister() *upstream.Request {
+	if c.asker != nil {
+		return c.asker
+	}
 	r := c.who.request(c.req.upstreamHeader(c.on, &c.who, &c.rule), nil)
 	r.Message, r.Outer, r.Caller = &wire.Message{Meta: c.req.modernMeta()}, c.asOuter(), upstream.Caller{}
 	if c.on.listsDiffer() && (!c.who.owner.IsAnonymous() || !c.who.server.IsAnonymous()) {
 		r.Caller = upstream.CallerOf(string(c.who.owner[:]), string(c.who.server[:]))
 	}
+	c.asker = r
 	return r
 }
 
@@ -139,6 +155,9 @@ func (c *call) sendLastKnown(result json.Value) {
 func (c *call) hear(text []byte) {
 	if !c.isAtStart() {
 		return
+	}
+	if c.session != nil && c.req.msg.Method == wire.MethodToolsList {
+		c.session.Recalled.Store(false)
 	}
 	result := json.Lookup(text, "/result")
 	if c.req.msg.Method == wire.MethodInitialize {

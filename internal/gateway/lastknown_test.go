@@ -128,7 +128,7 @@ func TestClientsStartWithoutAnUnknownServer(t *testing.T) {
 		if len(tools) != 0 || about.Record.Kind != "unreachable" || about.Targets["farm"].AsOf != "" || !strings.Contains(string(list.Body), `"tools":[]`) {
 			t.Errorf("got %s", list.Body)
 		}
-		if got := memberOf(t, hello, "capabilities"); got != `{"tools":{}}` {
+		if got := memberOf(t, hello, "capabilities"); got != `{"tools":{"listChanged":true}}` {
 			t.Errorf("got capabilities %s", got)
 		}
 		if !strings.Contains(f.Log.String(), "the client is told what the server last said") {
@@ -181,6 +181,80 @@ func TestClientsStartWithASlowServer(t *testing.T) {
 		}
 		srv.Behave()
 		late.MustEcho(t)
+	})
+}
+
+// So it is with a server that was never seen: it has no tools until it answers.
+func TestClientsStartWithASlowUnknownServer(t *testing.T) {
+	t.Parallel()
+	inAllEras(t, func(t *testing.T, srv *testkit.Server, era testkit.Era) {
+		for _, method := range []string{"initialize", "server/discover", "tools/list"} {
+			srv.Always(method, faults.Hang())
+		}
+		c := gatewaytest.Start(t, srv.URL()).As(t, era)
+		began := time.Now()
+		_, list, tools := started(t, c)
+		if took := time.Since(began); len(tools) != 0 || meta(t, list).Record.Kind != "timeout" || took > 4*time.Second {
+			t.Errorf("got %s after %s", list.Body, took)
+		}
+		srv.Behave()
+		time.Sleep(time.Minute) // the questions that hang are over
+		c.MustEcho(t)
+		if got := c.MustListTools(t); len(got.ToolNames(t)) == 0 || meta(t, got).Targets != nil {
+			t.Errorf("the server answers: got %s", got.Body)
+		}
+	})
+}
+
+// A client that was shown a list from memory, or none, and that listens, is told once the server is back.
+func TestListenersLearnThatTheServerIsBack(t *testing.T) {
+	t.Parallel()
+	for _, known := range []bool{false, true} {
+		for _, era := range testkit.Eras {
+			testkit.Virtual(t, fmt.Sprintf("server %s, known %t", era, known), func(t *testing.T) {
+				srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(era))
+				f := gatewaytest.Start(t, srv.URL())
+				if known {
+					started(t, f.As(t, testkit.Legacy))
+				}
+				if err := srv.Stop(); err != nil {
+					t.Fatal(err)
+				}
+				c := f.As(t, testkit.Legacy)
+				started(t, c)
+				s := c.MustListen(t.Context(), t)
+				defer s.Close()
+				if err := srv.Start(); err != nil {
+					t.Fatal(err)
+				}
+				if got := s.MustNext(t); got.Method != "notifications/tools/list_changed" {
+					t.Errorf("got %+v", got)
+				}
+				if got := c.MustListTools(t); len(got.ToolNames(t)) == 0 || meta(t, got).Targets != nil {
+					t.Errorf("got %s", got.Body)
+				}
+			})
+		}
+	}
+}
+
+// A client that was shown a list from memory because the server was slow is told if that lists something else.
+func TestListenersLearnOfAnotherList(t *testing.T) {
+	t.Parallel()
+	testkit.Virtual(t, "", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(testkit.Legacy))
+		c := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Legacy)
+		c.MustListTools(t)
+		s := c.MustListen(t.Context(), t)
+		defer s.Close()
+		other := `"result":{"tools":[{"name":"new","inputSchema":{"type":"object"}}]}`
+		srv.Next("tools/list", faults.Hang(), faults.Reply("another list", other))
+		if got := meta(t, c.MustListTools(t)); got.Record.Kind != "timeout" {
+			t.Fatalf("got %+v", got)
+		}
+		if got := s.MustNext(t); got.Method != "notifications/tools/list_changed" {
+			t.Errorf("got %+v", got)
+		}
 	})
 }
 

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"slices"
 	"sync"
 )
@@ -76,6 +77,16 @@ func (s *Session) Tell(message []byte) bool {
 		return l.say != nil && l.say(message) == nil
 	})
 }
+
+// Say is Tell for a client that has to be told.
+func (s *Session) Say(message []byte) error {
+	if !s.Tell(message) {
+		return errNobody
+	}
+	return nil
+}
+
+var errNobody = errors.New("the client has no stream open")
 
 // Expects records that the client will be notified about a link. It reports false if it already will be, or
 // about too many.

@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/gateway/deadline"
@@ -46,6 +47,7 @@ const (
 type Session struct {
 	ID        string
 	Questions deadline.Questions // that the server waits for the client to answer
+	Recalled  atomic.Bool        // the client was shown a list of tools from memory, and is to be told of the server's own
 
 	of        upstream.Caller
 	opening   Opening

@@ -2,6 +2,7 @@ package many
 
 import (
 	"bytes"
+	"context"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -52,8 +53,16 @@ func (c *Conn) Heard(r *upstream.Request, s *Source, method string, result json.
 	c.kept.put(at, c.kept.slot(at), l.index())
 }
 
-// Renew asks the server again, in the background.
-func (c *Conn) Renew(r *upstream.Request, s *Source, method string) { c.fly(r, s, atStart(method)) }
+// Renew asks the server again, in the background, and calls changed if it lists something else then.
+func (c *Conn) Renew(r *upstream.Request, s *Source, method string, changed func()) {
+	before := c.last(r, s, atStart(method))
+	slot, f := c.fly(r, s, atStart(method))
+	c.work.Go(func(life context.Context) {
+		if o := await(life, s, slot, f); o.fail == nil && !o.late && !o.list.same(before) {
+			changed()
+		}
+	})
+}
 
 // LastKnown returns the server's last answer, to be shown instead of the one that it does not give because of fail,
 // which is in its _meta. If there is none, it has tools, but none are known.
@@ -70,7 +79,7 @@ func (c *Conn) LastKnown(r *upstream.Request, s *Source, method string, fail *re
 	case k == tools:
 		result.Add(k.member, o.items().value())
 	case said == nil:
-		capabilities.Add("tools", json.Value("{}"))
+		capabilities.Add("tools", json.Value(`{"listChanged":true}`))
 		result.Texts("supportedVersions", wire.Versions())
 		result.Object("capabilities", capabilities)
 	}
