@@ -51,12 +51,28 @@ func fixtureReport(t *testing.T, breaks string, options check.Options) *check.Re
 		}
 	}
 	if options.Mode == "" {
-		options.Mode = check.Safe
+		options.Mode, options.Writes = check.Owner, fixtureWrites(t)
 	}
 	if options.Timeout == 0 {
 		options.Timeout = 500 * time.Millisecond
 	}
 	return check.Check(t.Context(), to, options)
+}
+
+// fixtureWrites are the writes of the fixture.
+func fixtureWrites(t *testing.T) []check.Write {
+	t.Helper()
+	writes, err := check.ReadWrites("writes.yaml", []byte(`
+writes:
+- tool: order_create
+  args: {idempotency_key: "{mark}", amount: 5}
+  other: {idempotency_key: "{mark}", amount: 6}
+  verify: {tool: order_get, args: {order_id: "{mark}", limit: 1}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return writes
 }
 
 // brokenIn returns the rules that a report finds broken.
@@ -77,7 +93,7 @@ func TestGood(t *testing.T) {
 	t.Cleanup(listening.Close)
 	for name, report := range map[string]*check.Report{
 		"stdio": fixtureReport(t, "", check.Options{Timeout: 10 * time.Second}),
-		"http":  check.Check(t.Context(), &server.Endpoint{URL: listening.URL}, check.Options{Mode: check.Safe}),
+		"http":  check.Check(t.Context(), &server.Endpoint{URL: listening.URL}, check.Options{Mode: check.Owner, Writes: fixtureWrites(t)}),
 	} {
 		if report.Grade != "A" || report.Score != 100 || len(report.Findings) > 0 {
 			t.Errorf("%s: %s, %d of 100, broken: %v: %+v", name, report.Grade, report.Score, brokenIn(report), report.Findings)
@@ -92,7 +108,12 @@ func TestGood(t *testing.T) {
 var besides = map[string][]string{
 	"absent-not-internal": {"failure-says-why"},
 	"cancel-ignored":      {"survives"},
+	"contract-advice":     {"contract-form"},
+	"contract-form":       {"contract-advice"},
 	"failure-says-why":    {"argument-named"},
+	"idempotent-kept":     {"repeated-write", "parallel-write", "key-conflict"},
+	"parallel-write":      {"key-conflict"},
+	"repeated-write":      {"parallel-write", "key-conflict"},
 	"id-kept":             {"answers-once"},
 	"split-lines":         {"answers", "cancel-ignored", "many-at-once"},
 	"many-at-once":        {"answers"},
@@ -110,7 +131,11 @@ func TestEachRuleTrips(t *testing.T) {
 			if rule.ID == "not-dressed" {
 				t.Skip("the recogniser of weak forms does not know this one yet")
 			}
-			report := fixtureReport(t, rule.ID, check.Options{})
+			var options check.Options
+			if rule.Group == "contract" {
+				options.Contract = contract.MustBuiltin("fieldmcp")
+			}
+			report := fixtureReport(t, rule.ID, options)
 			broken := brokenIn(report)
 			if !slices.Contains(broken, rule.ID) {
 				t.Errorf("not found; broken: %v, stopped: %s, not observed: %v", broken, report.Stopped, report.NotObserved)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -20,6 +21,15 @@ import (
 type fixture struct {
 	breaks string
 	calls  int
+
+	mu     sync.Mutex
+	orders []order
+}
+
+// order is the effect of a call of order_create.
+type order struct {
+	key, amount string
+	call        int
 }
 
 // fixtureTools are its tools: a read, a write with a key, and one that it never hears of again.
@@ -50,6 +60,8 @@ func (f *fixture) tools() string {
 	case "write-settled":
 		noKey := strings.NewReplacer(`"readOnlyHint":true`, `"readOnlyHint":false`, `"idempotentHint":true`, `"idempotentHint":false`, "idempotency_key", "title", "Send the same key when you repeat the call.", "")
 		return noKey.Replace(oneLine)
+	case "repeated-write":
+		return replace(`"destructiveHint":false,"idempotentHint":true`, `"destructiveHint":false,"idempotentHint":false`)
 	case "key-kept":
 		return replace("Names the order. Send the same key when you repeat the call.", "A random UUID.")
 	}
@@ -193,6 +205,15 @@ func (f *fixture) call(m *message) (result string, code int) {
 		}
 		return failed("Wrong: "+strings.Join(wrong, ", "), "")
 	}
+	if m.Params.Name == "order_create" {
+		return f.create(text(m.Params.Arguments["idempotency_key"]), string(m.Params.Arguments["amount"]))
+	}
+	if found := f.found(text(m.Params.Arguments["order_id"])); found != "" {
+		return found, 0
+	}
+	if f.breaks == "reads-hold" && string(m.Params.Arguments["order_id"]) == `"none"` {
+		return failed(fmt.Sprintf("There is no order none. Calls: %d", f.calls), "")
+	}
 	switch f.breaks { // of order_get, with an id that does not exist
 	case "absent-told":
 		return `{"content":[{"type":"text","text":"[]"}]}`, 0
@@ -208,6 +229,47 @@ func (f *fixture) call(m *message) (result string, code int) {
 		return failed("Too many requests: the rate limit is exceeded.", "")
 	}
 	return failed("There is no order "+string(m.Params.Arguments["order_id"])+".", "")
+}
+
+// text returns the text of a JSON string.
+func text(raw json.RawMessage) (s string) {
+	_ = json.Unmarshal(raw, &s)
+	return s
+}
+
+// create makes an order, once for each key.
+func (f *fixture) create(key, amount string) (result string, code int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, o := range f.orders {
+		finds := f.breaks != "repeated-write" && f.breaks != "idempotent-kept" &&
+			(f.breaks != "parallel-write" || f.calls > o.call+1) // as if it looked before it wrote
+		switch {
+		case o.key != key || !finds:
+		case o.amount != amount && f.breaks != "key-conflict":
+			return `{"content":[{"type":"text","text":"This key was used with another amount."}],"isError":true}`, 0
+		default:
+			return `{"content":[{"type":"text","text":"It is done."}]}`, 0
+		}
+	}
+	f.orders = append(f.orders, order{key, amount, f.calls})
+	return `{"content":[{"type":"text","text":"It is done."}]}`, 0
+}
+
+// found returns the result of order_get, or "".
+func (f *fixture) found(key string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, o := range f.orders {
+		if o.key == key {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return `{"content":[{"type":"text","text":"` + strings.Repeat("order_id "+key+". ", n) + `"}]}`
 }
 
 // wrong returns the names of the arguments that are missing, of a wrong type, or too many.

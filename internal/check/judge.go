@@ -78,6 +78,13 @@ var judges = map[string]func(*transcript, *verdict){
 	"cancel-ignored":      cancelIgnored,
 	"starts-again":        startsAgain,
 	"leaves":              leaves,
+	"contract-form":       contractForm,
+	"contract-advice":     contractAdvice,
+	"repeated-write":      repeatedWrite,
+	"parallel-write":      parallelWrite,
+	"key-conflict":        keyConflict,
+	"idempotent-kept":     idempotentKept,
+	"reads-hold":          readsHold,
 }
 
 // Said before.

@@ -140,7 +140,10 @@ func (r *runner) apart(s step, do func(*runner)) {
 		r.file(&exchange{step: s, answer: server.Answer{Err: err}})
 		return
 	}
-	apart := &runner{ctx: r.ctx, to: r.to, options: r.options, conn: conn, t: &transcript{name: r.t.name, protocol: r.t.protocol}}
+	apart := &runner{
+		ctx: r.ctx, to: r.to, options: r.options, reader: r.reader, conn: conn,
+		t: &transcript{stdio: r.t.stdio, protocol: r.t.protocol},
+	}
 	do(apart)
 	conn.Close()
 	for _, x := range apart.t.exchanges {

@@ -95,9 +95,6 @@ func (t *tool) required() (names []string) {
 	return names
 }
 
-// object writes arguments in the order of the tool's parameters.
-func object(values json.Members) json.Value { return values.AppendTo(nil) }
-
 // plausible returns a value that the parameter's schema allows, as far as that is easy; absent is for texts.
 func (p *param) plausible(absent string) json.Value {
 	var s struct {

@@ -35,6 +35,9 @@ const (
 	probeSession     probe = "a session that it does not know"
 	probeKill        probe = "its end by force, and another start"
 	probeList        probe = "tools/list"
+	probeStands      probe = "what the verify call shows"
+	probeVerify      probe = "what a write has done"
+	probeWrites      probe = "the writes of --writes: their answer lost, twice at once, the same key with other arguments"
 )
 
 // step is one thing that is done.
@@ -69,10 +72,18 @@ func plan(mode Mode, tools []*tool, stdio, sessions bool) (steps []step) {
 	if !mode.includes(Safe) {
 		return nil
 	}
+	add := func(p probe, do func(*runner, step)) { steps = append(steps, step{probe: p, do: do}) }
+	owner := mode.includes(Owner)
+	if owner {
+		add(probeStands, (*runner).stands)
+	}
 	for _, t := range tools[:min(len(tools), maxToolsCalled)] {
 		steps = append(steps, callsOf(t)...)
 	}
-	add := func(p probe, do func(*runner, step)) { steps = append(steps, step{probe: p, do: do}) }
+	if owner {
+		add(probeStands, (*runner).stands)
+		add(probeWrites, (*runner).writes)
+	}
 	add(probeNoTool, (*runner).unknownTool)
 	add(probeNoToolAgain, (*runner).unknownTool)
 	add(probeMethod, (*runner).unknownMethod)
@@ -113,7 +124,7 @@ func callsOf(t *tool) (steps []step) {
 		add(probeMissing, json.Value("{}"), required...)
 	}
 	if values, wrong := wrongTypes(t, func(p *param) json.Value { return p.wrong() }); len(wrong) > 0 && len(wrong) == len(required) {
-		add(probeTypes, object(values), wrong...)
+		add(probeTypes, values.AppendTo(nil), wrong...)
 	}
 	if t.reads() {
 		readCalls(t, add)
@@ -127,7 +138,7 @@ func readCalls(t *tool, add func(probe, json.Value, ...string)) {
 	one := func(p probe, of func(*param) json.Value) {
 		for i := range t.params {
 			if value := of(&t.params[i]); value != nil {
-				add(p, object(with(t, t.params[i].name, value)), t.params[i].name)
+				add(p, with(t, t.params[i].name, value), t.params[i].name)
 				return
 			}
 		}
@@ -156,9 +167,7 @@ func readCalls(t *tool, add func(probe, json.Value, ...string)) {
 		}
 		return nil
 	})
-	values := with(t, "", nil)
-	values.Add("recourse_check", json.Value("true"))
-	add(probeUnknown, object(values), "recourse_check")
+	add(probeUnknown, with(t, "recourse_check", json.Value("true")), "recourse_check")
 }
 
 // absentCalls returns the calls that ask for what cannot exist, if the tool requires an id, and all else that it requires can be
@@ -171,7 +180,7 @@ func absentCalls(t *tool) []step {
 			break
 		}
 	}
-	arguments := object(with(t, "", nil))
+	arguments := with(t, "", nil)
 	if id == "" || !t.allows(arguments) {
 		return nil
 	}
@@ -181,17 +190,18 @@ func absentCalls(t *tool) []step {
 	}
 }
 
-// with returns the arguments that the tool requires, made up, with that value for one parameter.
-func with(t *tool, name string, value json.Value) (values json.Members) {
+// with returns the arguments that the tool requires, made up, and that value for one parameter.
+func with(t *tool, name string, value json.Value) json.Value {
+	var values json.Members
 	for i := range t.params {
-		switch p := &t.params[i]; {
-		case p.name == name:
-			values.Add(p.name, value)
-		case p.required:
+		if p := &t.params[i]; p.name != name && p.required {
 			values.Add(p.name, p.plausible(absentID))
 		}
 	}
-	return values
+	if name != "" {
+		values.Add(name, value)
+	}
+	return values.AppendTo(nil)
 }
 
 // wrongTypes returns values of wrong types for what the tool requires, and the names.

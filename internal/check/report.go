@@ -19,6 +19,7 @@ type Report struct {
 	Seen        int           `json:"observations"`
 	Requests    int           `json:"requests"`
 	Stopped     string        `json:"stopped,omitempty"` // why not everything was done
+	Nearest     string        `json:"nearest,omitempty"` // the built-in contract in whose form most failures are, unless one was given
 	Findings    []Finding     `json:"findings"`
 	Kept        []string      `json:"kept"`
 	NotObserved []NotObserved `json:"notObserved"`
@@ -74,6 +75,9 @@ func judge(t *transcript, mode Mode) *Report {
 		Server: Server{t.name, t.version, t.protocol, len(t.tools)}, Started: t.started, Mode: mode,
 		Stopped: masked(t.stopped), Requests: len(t.exchanges),
 	}
+	if name, in, of := t.nearest(); t.promised == nil && 2*in > of {
+		report.Nearest = name
+	}
 	var full, got float64
 	harmful := false
 	for _, rule := range Rules() {
@@ -82,7 +86,7 @@ func judge(t *transcript, mode Mode) *Report {
 		judges[rule.ID](t, &v)
 		seen := v.kept + len(v.broken)
 		if seen == 0 {
-			report.NotObserved = append(report.NotObserved, NotObserved{rule.ID, unseen(rule, mode)})
+			report.NotObserved = append(report.NotObserved, NotObserved{rule.ID, t.unseen(rule, mode)})
 			continue
 		}
 		report.Rules.Observed++
@@ -107,7 +111,12 @@ func judge(t *transcript, mode Mode) *Report {
 }
 
 // unseen says why a rule was not observed.
-func unseen(rule *Rule, mode Mode) string {
+func (t *transcript) unseen(rule *Rule, mode Mode) string {
+	for _, w := range t.writes {
+		if rule.Mode == Owner && w.why != "" {
+			return w.write.Tool + ": " + w.why
+		}
+	}
 	if !mode.includes(rule.Mode) {
 		return "takes --mode " + string(rule.Mode)
 	}

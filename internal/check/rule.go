@@ -41,9 +41,10 @@ type Mode string
 const (
 	Static Mode = "static" // lists the tools
 	Safe   Mode = "safe"   // also makes calls that the schema forbids, and reads what cannot exist
+	Owner  Mode = "owner"  // also makes the writes that the user has named
 )
 
-var modes = []Mode{Static, Safe}
+var modes = []Mode{Static, Safe, Owner}
 
 // includes reports whether what of asks for is done in mode m.
 func (m Mode) includes(of Mode) bool { return rank(of) <= rank(m) }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/call/args"
 	"github.com/recoursehq/recourse/internal/check/server"
 	"github.com/recoursehq/recourse/internal/protocol/json"
@@ -19,6 +20,12 @@ type Options struct {
 	Mode Mode
 	// Reads names tools that only read, whatever they say of themselves: patterns with *.
 	Reads []string
+	// Writes are made in mode Owner.
+	Writes []Write
+	// Seed tells the marks of one run from those of another.
+	Seed int
+	// Contract is what the server promises; nil: nothing.
+	Contract *contract.Contract
 	// Timeout is how long an answer may take; 0 means 10 s. The first one may take six times as long: a program may still be
 	// installed.
 	Timeout time.Duration
@@ -40,10 +47,12 @@ type runner struct {
 	ctx     context.Context
 	to      server.Server
 	options Options
+	reader  *contract.Reader
 	conn    server.Conn
 	t       *transcript
 	next    int
 	deaths  int
+	marks   int // of writes
 }
 
 // run makes the transcript of a server.
@@ -51,7 +60,10 @@ func run(ctx context.Context, to server.Server, options Options) *transcript {
 	if options.Timeout == 0 {
 		options.Timeout = 10 * time.Second
 	}
-	r := &runner{ctx: ctx, to: to, options: options, t: &transcript{stdio: to.Stdio()}}
+	r := &runner{
+		ctx: ctx, to: to, options: options, reader: readerOf(options.Contract),
+		t: &transcript{stdio: to.Stdio(), promised: options.Contract},
+	}
 	if r.open() {
 		r.list()
 		r.steps()
@@ -182,10 +194,19 @@ func (r *runner) list() {
 
 // call takes a step that is a call of a tool.
 func (r *runner) call(s step) *exchange {
+	x := r.ask(r.options.Timeout, s, r.message(s.tool, s.args))
+	r.file(x)
+	return x
+}
+
+// message is the call of a tool, with an id of its own.
+func (r *runner) message(t *tool, arguments json.Value) server.Message {
 	params := json.Members{}
-	params.Add("name", json.AppendQuote(nil, s.tool.Name))
-	params.Add("arguments", s.args)
-	return r.send(s, wire.MethodToolsCall, params.AppendTo(nil))
+	params.Add("name", json.AppendQuote(nil, t.Name))
+	params.Add("arguments", arguments)
+	r.next++
+	id := strconv.Itoa(r.next)
+	return server.Message{Text: request(id, wire.MethodToolsCall, params.AppendTo(nil)), ID: id, Head: r.headers()}
 }
 
 // send sends a request and files what comes of it.
@@ -217,7 +238,7 @@ func (r *runner) ask(limit time.Duration, s step, m server.Message) *exchange {
 	defer cancel()
 	x := &exchange{step: s, sent: m.Text, answer: r.conn.Send(ctx, m)}
 	if x.answer.Text != nil {
-		x.said = listen(x.answer.Text)
+		x.said = listen(r.reader, x.answer.Text)
 	}
 	return x
 }

@@ -13,6 +13,7 @@ import (
 
 // transcript is all that was seen of a server.
 type transcript struct {
+	promised  *contract.Contract // or nil
 	stdio     bool
 	started   bool   // there was a session
 	name      string // as it calls itself
@@ -26,7 +27,9 @@ type transcript struct {
 	strays    []server.Stray
 	left      []bool // for each program that was ended: whether it left by itself
 	again     *bool  // whether it started again after it was killed
-	stopped   string // why not all steps were taken
+	writes    []*writeSeen
+	stands    []*exchange // the answers of verify calls before and after the tools that read were called
+	stopped   string      // why not all steps were taken
 }
 
 // tool is a tool as the server lists it.
@@ -81,14 +84,22 @@ type said struct {
 	object  json.Value // structuredContent
 	marked  bool       // isError is set
 	record  *recourse.Error
-	dressed string // by which sign an answer without isError looks like a failure
+	form    *contract.Contract // in whose form it is, or nil
+	dressed string             // by which sign an answer without isError looks like a failure
 }
 
-// reader reads the failures of a server that nothing is known of, also those that do not say so by a sure sign.
-var reader = &contract.Reader{Contracts: contract.Builtin().All(), Trusted: true, Weak: contract.MustBuiltin(contract.Default)}
+// readerOf reads the failures of a server with that contract, also those that do not say so by a sure sign; nil: it has none that
+// is known.
+func readerOf(promised *contract.Contract) *contract.Reader {
+	weak := promised
+	if weak == nil {
+		weak = contract.MustBuiltin(contract.Default)
+	}
+	return &contract.Reader{Contracts: contract.Builtin().All(), Own: promised, Weak: weak, Trusted: true}
+}
 
 // listen reads an answer.
-func listen(text []byte) (s said) {
+func listen(reader *contract.Reader, text []byte) (s said) {
 	var e struct {
 		Result json.Value `json:"result"`
 		Error  json.Value `json:"error"`
@@ -97,7 +108,7 @@ func listen(text []byte) (s said) {
 		return s
 	}
 	if e.Error != nil {
-		return listenError(e.Error)
+		return listenError(reader, e.Error)
 	}
 	var r struct {
 		IsError bool `json:"isError"`
@@ -117,7 +128,7 @@ func listen(text []byte) (s said) {
 	}
 	s.text = strings.Join(texts, "\n")
 	if reading, failed := reader.Result(e.Result); failed {
-		s.record = reading.Error()
+		s.record, s.form = reading.Error(), reading.Contract
 		if !r.IsError {
 			s.dressed = reading.Sign
 		}
@@ -126,13 +137,14 @@ func listen(text []byte) (s said) {
 }
 
 // listenError reads an error of JSON-RPC.
-func listenError(raw json.Value) said {
+func listenError(reader *contract.Reader, raw json.Value) said {
 	var e struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`
 	}
 	_ = json.UnmarshalLenient(raw, &e) // what is not there is empty
-	return said{failed: true, rpc: true, code: e.Code, text: e.Message, record: reader.RPC(raw).Error()}
+	reading := reader.RPC(raw)
+	return said{failed: true, rpc: true, code: e.Code, text: e.Message, record: reading.Error(), form: reading.Contract}
 }
 
 // of returns the exchanges of these probes that were answered.

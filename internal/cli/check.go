@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/check"
 	"github.com/recoursehq/recourse/internal/check/server"
 	"github.com/recoursehq/recourse/internal/cli/client"
+	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/privacy/visible"
@@ -22,7 +25,10 @@ import (
 type checkCommand struct {
 	URL      string        `arg:"" optional:"" help:"Endpoint of an MCP server. For one on stdio, give its command after -- instead."`
 	Header   []string      `placeholder:"HEADER" sep:"none" help:"Header for that server, as 'Name: value'."`
-	Mode     string        `enum:"static,safe" default:"safe" help:"How far to go (safe); docs/checks.md."`
+	Mode     string        `enum:"static,safe,owner" default:"safe" help:"How far to go (safe); docs/checks.md."`
+	Writes   string        `placeholder:"FILE" help:"Writes that --mode owner may make, in a sandbox."`
+	Seed     int           `default:"1" placeholder:"NUMBER" help:"Another one for each run in the same sandbox (1)."`
+	Contract string        `placeholder:"NAME" help:"Contract that the server promises: a built-in one, or a file."`
 	ReadOnly []string      `placeholder:"TOOL" help:"Tools that only read although they do not say so; * stands for any letters."`
 	Timeout  time.Duration `default:"10s" placeholder:"DURATION" help:"How long an answer may take (10s)."`
 	FailOn   string        `enum:"write,hides,leaks,unhelpful,protocol,none" default:"hides" help:"Least harm for exit code 1 (hides)."`
@@ -48,7 +54,10 @@ func (c *checkCommand) Run(ctx context.Context, env *term.Environment, command t
 	if err != nil {
 		return err
 	}
-	options := check.Options{Mode: check.Mode(c.Mode), Reads: c.ReadOnly, Timeout: c.Timeout}
+	options, err := c.options()
+	if err != nil {
+		return err
+	}
 	if c.DryRun {
 		return c.printPlan(ctx, env, to, options)
 	}
@@ -57,7 +66,7 @@ func (c *checkCommand) Run(ctx context.Context, env *term.Environment, command t
 	}
 	report := check.Check(ctx, to, options)
 	if !report.Started && !c.JSON {
-		return errors.New("the server cannot be checked: " + report.Stopped)
+		return cannot(report.Stopped)
 	}
 	if c.JSON {
 		text, err := json.MarshalIndent(report, "", "  ")
@@ -69,6 +78,42 @@ func (c *checkCommand) Run(ctx context.Context, env *term.Environment, command t
 		printReport(env, report)
 	}
 	return c.verdict(report)
+}
+
+// cannot returns the error for a server that did not begin a session.
+func cannot(why string) error {
+	err := errors.New("the server cannot be checked: " + why)
+	if strings.Contains(why, "401") || strings.Contains(strings.ToLower(why), "credentials") {
+		return term.Hint(err, "it asks for credentials: give them with --header 'Authorization: Bearer TOKEN', or as it expects them")
+	}
+	return err
+}
+
+// options returns how the server is checked.
+func (c *checkCommand) options() (check.Options, error) {
+	options := check.Options{Mode: check.Mode(c.Mode), Reads: c.ReadOnly, Seed: c.Seed, Timeout: c.Timeout}
+	switch {
+	case options.Mode == check.Owner && c.Writes == "":
+		return options, term.Usage(errors.New("--mode owner makes the writes of a file: name it with --writes"))
+	case options.Mode != check.Owner && c.Writes != "":
+		return options, term.Usage(errors.New("--writes goes with --mode owner"))
+	case c.Writes != "":
+		src, err := os.ReadFile(filepath.Clean(c.Writes))
+		if err != nil {
+			return options, term.Usage(fmt.Errorf("read the writes: %w", err))
+		}
+		if options.Writes, err = check.ReadWrites(c.Writes, src); err != nil {
+			return options, err
+		}
+	}
+	if c.Contract != "" {
+		promised, err := load.Contract(c.Contract)
+		if err != nil {
+			return options, err
+		}
+		options.Contract = promised
+	}
+	return options, nil
 }
 
 // verdict returns the error for a report with findings that matter.
@@ -144,6 +189,9 @@ func printReport(env *term.Environment, report *check.Report) {
 	)
 	if report.Stopped != "" {
 		paint.Printf(term.Red, "stopped early: %s\n", report.Stopped)
+	}
+	if report.Nearest != "" {
+		paint.Printf(term.Plain, "most failures are in the form of the contract %s: try --contract %[1]s\n", report.Nearest)
 	}
 	for i := range report.Findings {
 		if i == 0 || report.Findings[i-1].Rule != report.Findings[i].Rule {

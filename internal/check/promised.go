@@ -1,0 +1,56 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/recoursehq/recourse/contract"
+)
+
+// The rules about the contract that the server promises.
+
+func contractForm(t *transcript, v *verdict) {
+	for _, x := range t.exchanges {
+		if t.promised == nil || x.step.tool == nil || !x.said.failed && x.said.dressed == "" {
+			continue
+		}
+		said := ""
+		if x.said.form == nil || x.said.form.Name != t.promised.Name {
+			said = fmt.Sprintf("It is not in the form of %s: %s", t.promised.Name, quoted(x.said.text))
+		}
+		v.of(x.step.tool, x, said)
+	}
+}
+
+func contractAdvice(t *transcript, v *verdict) {
+	if t.promised == nil || !t.listed {
+		return
+	}
+	for _, name := range t.promised.AdvisedTools() {
+		said := ""
+		if !slices.ContainsFunc(t.tools, func(tool *tool) bool { return tool.Name == name }) {
+			said = fmt.Sprintf("%s advises a call of %s, which the server does not have.", t.promised.Name, name)
+		}
+		v.of(nil, nil, said)
+	}
+}
+
+// nearest returns the built-in contract in whose form most failures of tools are, and how many there are of how many; "": none.
+func (t *transcript) nearest() (name string, in, of int) {
+	count := map[string]int{}
+	for _, x := range t.failures() {
+		if x.step.tool == nil {
+			continue
+		}
+		of++
+		if x.said.form != nil && x.said.form.Name != contract.Default {
+			count[x.said.form.Name]++
+		}
+	}
+	for _, candidate := range contract.Builtin().Names() {
+		if count[candidate] > in {
+			name, in = candidate, count[candidate]
+		}
+	}
+	return name, in, of
+}

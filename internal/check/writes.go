@@ -1,0 +1,78 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
+)
+
+// A Write is a call that may be made in a sandbox to see whether it happens once. In its arguments, {mark} stands for a text that
+// is new each time, by which the answer of the verify call shows what has happened.
+type Write struct {
+	Tool   string
+	Args   json.Value
+	Other  json.Value // arguments that differ in what is no key; nil: they are not tried
+	Verify Verify
+}
+
+// Verify is the call that shows what writes have done.
+type Verify struct {
+	Tool string
+	Args json.Value
+}
+
+// mark stands for the text by which an effect is recognised.
+const mark = "{mark}"
+
+// ReadWrites reads a file of writes. The error lists every mistake.
+func ReadWrites(name string, src []byte) ([]Write, error) {
+	var file struct {
+		Writes []struct {
+			Node   *strictyaml.Node `yaml:",pos"`
+			Tool   string           `yaml:"tool,required"`
+			Args   map[string]any   `yaml:"args,required"`
+			Other  map[string]any   `yaml:"other"`
+			Verify struct {
+				Tool string         `yaml:"tool,required"`
+				Args map[string]any `yaml:"args"`
+			} `yaml:"verify,required"`
+		} `yaml:"writes,required"`
+	}
+	if err := strictyaml.Decode(name, src, &file); err != nil {
+		return nil, err
+	}
+	var writes []Write
+	for _, w := range file.Writes {
+		write := Write{Tool: w.Tool, Args: object(w.Args), Verify: Verify{w.Verify.Tool, object(w.Verify.Args)}}
+		if w.Other != nil {
+			write.Other = object(w.Other)
+		}
+		if !strings.Contains(string(write.Args), mark) {
+			return nil, strictyaml.Errors{w.Node.Get("args").Errorf(
+				"put it into a text that the verify call shows, such as `reference: check-{mark}`",
+				"the arguments of %s lack {mark}: nothing would show what the call has done", w.Tool,
+			)}
+		}
+		writes = append(writes, write)
+	}
+	return writes, nil
+}
+
+// object returns values of a file as a JSON object.
+func object(values map[string]any) json.Value {
+	raw, err := json.Marshal(values)
+	if err != nil {
+		return json.Value("{}") // YAML's values have a JSON form, but for numbers that are none
+	}
+	return raw
+}
+
+// marked returns arguments with a mark in them.
+func marked(arguments json.Value, with string) json.Value {
+	return json.Value(strings.ReplaceAll(string(arguments), mark, with))
+}
+
+// markOf returns the nth mark of a run. Runs of different seeds have different marks.
+func markOf(seed, n int) string { return fmt.Sprintf("check%dx%d", seed, n) }
