@@ -12,7 +12,7 @@ GOLANGCI_LINT := .tools/bin/golangci-lint
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' Makefile
 
 .PHONY: build
 build: ## Build the program into ./bin
@@ -64,7 +64,7 @@ test-race:
 .PHONY: test-plain
 test-plain:
 	@go test -timeout $(TIMEOUT) $$(go list ./... | grep -v -x -F -e "$$(go list $(RACED))")
-	@for module in tools/bench tools/simulate; do (cd $$module && go test -timeout $(TIMEOUT) ./...) || exit 1; done
+	@for module in tools/bench tools/frameworks tools/simulate; do (cd $$module && go test -timeout $(TIMEOUT) ./...) || exit 1; done
 
 .PHONY: test-one
 test-one: ## Run the tests of PKG, such as ./internal/gateway, or those of them that RUN matches
@@ -90,7 +90,7 @@ clients: ## Build the packages of clients/, install each into a clean environmen
 test-all: test test-long test-dist ## Run all three
 
 # MODULES are the modules beside the program's own.
-MODULES := tools/bench tools/dist tools/simulate
+MODULES := tools/bench tools/dist tools/frameworks tools/simulate
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint
@@ -143,6 +143,11 @@ screenshots: ## Take the pictures in docs/console and docs/connections anew, in 
 .PHONY: simulate
 simulate: ## Play agents against a failing server, and write docs/simulation.md
 	@cd tools/simulate && go run . -write ../../docs
+
+.PHONY: frameworks
+frameworks: ## Run agents of real frameworks against a failing server, and write docs/frameworks.md
+	@tools/frameworks/install.sh
+	@cd tools/frameworks && go run . -write ../../docs/frameworks.md
 
 .PHONY: cross
 cross: ## Compile for linux, darwin and windows, on amd64 and arm64; test-dist links the program for each

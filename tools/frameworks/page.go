@@ -1,0 +1,382 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+)
+
+//go:embed page.md.tmpl
+var pageText string
+
+//go:embed node/package.json python/requirements/*.txt
+var pins embed.FS
+
+var pageTemplate = template.Must(template.New("page").Parse(pageText))
+
+// A measured framework has its cells.
+type measured struct {
+	*framework
+	cells kept
+}
+
+// plain is the framework that hands a result's text on as it is.
+const plain = "mcp1"
+
+// writePage writes the page from what is kept of all frameworks.
+func writePage(env, file string) error {
+	var all []*measured
+	for _, f := range frameworks {
+		cells, err := load(env, f)
+		if err != nil {
+			return err
+		}
+		for _, c := range cells {
+			c.normalize(absolute(env))
+		}
+		if len(cells) > 0 {
+			all = append(all, &measured{framework: f, cells: cells})
+		}
+	}
+	var b bytes.Buffer
+	if err := pageTemplate.Execute(&b, &page{all}); err != nil {
+		return err
+	}
+	return os.WriteFile(file, b.Bytes(), 0o644) //nolint:gosec // a page for everybody
+}
+
+// changing is what differs from run to run.
+var changing = []struct {
+	form *regexp.Regexp
+	by   string
+}{
+	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "127.0.0.1:PORT"},
+	{regexp.MustCompile(`req-[0-9a-f]{24}`), "req-ID"},
+	{regexp.MustCompile(`Wall time: [0-9.]+ seconds`), "Wall time: N seconds"},
+	{regexp.MustCompile(`0x[0-9a-f]{6,}`), "0xN"},
+	{regexp.MustCompile(`frameworks-\d+`), "frameworks-N"},
+}
+
+func (c *cell) normalize(env string) {
+	for _, one := range changing {
+		c.Threw = one.form.ReplaceAllString(strings.ReplaceAll(c.Threw, env, "ENV"), one.by)
+		for i, text := range c.Told {
+			c.Told[i] = one.form.ReplaceAllString(strings.ReplaceAll(text, env, "ENV"), one.by)
+		}
+	}
+}
+
+// A page is what the template asks.
+type page struct{ all []*measured }
+
+func (p *page) of(name string) *measured {
+	for _, m := range p.all {
+		if m.name == name {
+			return m
+		}
+	}
+	return &measured{framework: &framework{}, cells: kept{}}
+}
+
+func (m *measured) cell(c *class, through bool) *cell {
+	return m.cells[(&cell{Class: c.name, Through: through}).key()]
+}
+
+// Table returns the table of the frameworks of a language.
+func (p *page) Table(language string) string {
+	head, rule := "| class |", "|---|"
+	for _, m := range p.all {
+		if m.language == language {
+			head, rule = head+" "+m.title+" |", rule+"---|"
+		}
+	}
+	var b strings.Builder
+	b.WriteString(head + "\n" + rule + "\n")
+	for _, c := range classes {
+		fmt.Fprintf(&b, "| `%s` |", c.name)
+		for _, m := range p.all {
+			if m.language == language {
+				fmt.Fprintf(&b, " %s > %s |", m.cell(c, false).letters(), m.cell(c, true).letters())
+			}
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// Frameworks, Classes and Cells count.
+func (p *page) Frameworks() int { return len(p.all) }
+
+// Classes counts those that fail.
+func (p *page) Classes() int { return len(classes) - 1 }
+
+// Cells is how many cells there are on each side.
+func (p *page) Cells() int { return p.Frameworks() * p.Classes() }
+
+// Count counts cells of the classes that fail by what became of them.
+func (p *page) Count(through bool, what string) (n int) {
+	for _, m := range p.all {
+		for _, c := range classes[1:] {
+			if m.cell(c, through).outcome() == what {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// outcome is the letters in one word.
+func (c *cell) outcome() string {
+	letters := c.letters()
+	word, _, _ := strings.Cut(letters, " x")
+	if strings.Trim(word, "WREV") == "" {
+		return "advice"
+	}
+	return word
+}
+
+// Docs lists the classes.
+func (p *page) Docs() string {
+	var b strings.Builder
+	for _, c := range classes {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", c.name, c.doc)
+	}
+	return b.String()
+}
+
+// Repeats lists who made a write more than once by itself, on one side.
+func (p *page) Repeats(through bool) string {
+	return p.list(func(m *measured) (found []string) {
+		for _, c := range classes {
+			if one := m.cell(c, through); c.tool == write && one != nil && one.Arrived > 1 {
+				found = append(found, fmt.Sprintf("`%s` x%d", c.name, one.Arrived))
+			}
+		}
+		return found
+	})
+}
+
+// Ends lists in which classes the runs end in a way, on one side.
+func (p *page) Ends(through bool, what string) string {
+	return p.list(func(m *measured) (found []string) {
+		for _, c := range classes {
+			if one := m.cell(c, through); one != nil && one.outcome() == what {
+				found = append(found, "`"+c.name+"`")
+			}
+		}
+		return found
+	})
+}
+
+// list is a list of the frameworks for which something was found.
+func (p *page) list(find func(*measured) []string) string {
+	var b strings.Builder
+	for _, m := range p.all {
+		if found := find(m); len(found) > 0 {
+			fmt.Fprintf(&b, "- **%s**: %s\n", m.title, strings.Join(found, ", "))
+		}
+	}
+	return cmp.Or(b.String(), "- nobody\n")
+}
+
+// Unread lists who does not read all that the gateway says, and how much was said to whom.
+func (p *page) Unread() string {
+	return p.list(func(m *measured) (found []string) {
+		for _, c := range classes[1:] {
+			if one := m.cell(c, true); one != nil && !p.reads(c, one) {
+				found = append(found, fmt.Sprintf("`%s` (%s)", c.name, one.letters()))
+			}
+		}
+		return found
+	})
+}
+
+// squashed leaves of a text what no form of quoting changes.
+func squashed(text string) string {
+	return regexp.MustCompile(`\\+n|[^A-Za-z0-9]`).ReplaceAllString(text, "")
+}
+
+// reads tells whether the model has read all that the gateway says.
+func (p *page) reads(c *class, one *cell) bool {
+	said := p.of(plain).cell(c, true)
+	return one.End == "done" && said != nil && strings.Contains(squashed(one.text()), squashed(said.text()))
+}
+
+// Sections returns what is read in each class.
+func (p *page) Sections() string {
+	var b strings.Builder
+	for _, c := range classes[1:] {
+		fmt.Fprintf(&b, "\n### %s\n\n%s.\n\n```text\n", c.name, strings.ToUpper(c.doc[:1])+c.doc[1:])
+		p.bare(&b, c)
+		p.through(&b, c)
+		b.WriteString("```\n")
+	}
+	return b.String()
+}
+
+// A group reads the same.
+type group struct {
+	text  string
+	names []string
+}
+
+func grouped(all []*measured, text func(*measured) string) (groups []*group) {
+	for _, m := range all {
+		said := text(m)
+		if said == "" {
+			continue
+		}
+		i := slices.IndexFunc(groups, func(g *group) bool { return g.text == said })
+		if i < 0 {
+			groups, i = append(groups, &group{text: said}), len(groups)
+		}
+		groups[i].names = append(groups[i].names, m.title)
+	}
+	slices.SortStableFunc(groups, func(a, b *group) int { return len(b.names) - len(a.names) })
+	return groups
+}
+
+func (g *group) write(b *strings.Builder) {
+	fmt.Fprintf(b, "  %s:\n", strings.Join(g.names, ", "))
+	text := g.text
+	const most = 420
+	if len(text) > most {
+		text = fmt.Sprintf("%s... (%d bytes)", strings.ToValidUTF8(text[:most], ""), len(text))
+	}
+	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
+		b.WriteString("    " + strings.TrimRight(line, "\n") + "\n")
+	}
+}
+
+// bare writes what the most frameworks read, and who reads nothing.
+func (p *page) bare(b *strings.Builder, c *class) {
+	b.WriteString("bare\n")
+	groups := grouped(p.all, func(m *measured) string {
+		if one := m.cell(c, false); one != nil && one.End == "done" && one.Called != "" {
+			return one.text()
+		}
+		return ""
+	})
+	for i, g := range groups {
+		if i < 3 {
+			g.write(b)
+		}
+	}
+	if len(groups) > 3 {
+		var names []string
+		for _, g := range groups[3:] {
+			names = append(names, g.names...)
+		}
+		fmt.Fprintf(b, "  in other words: %s\n", strings.Join(names, ", "))
+	}
+	p.ends(b, c, false)
+}
+
+// ends writes who reads nothing at all.
+func (p *page) ends(b *strings.Builder, c *class, through bool) {
+	for _, what := range []string{"DIES", "HANGS", "BLIND"} {
+		var names []string
+		for _, m := range p.all {
+			if one := m.cell(c, through); one != nil && one.outcome() == what {
+				names = append(names, m.title)
+			}
+		}
+		if len(names) > 0 {
+			fmt.Fprintf(b, "  %s: %s\n", what, strings.Join(names, ", "))
+		}
+	}
+}
+
+// through writes what the gateway says, and who reads something else.
+func (p *page) through(b *strings.Builder, c *class) {
+	said := p.of(plain).cell(c, true)
+	if said == nil {
+		return
+	}
+	b.WriteString("through Recourse\n")
+	read := grouped(p.all, func(m *measured) string {
+		if one := m.cell(c, true); one != nil && p.reads(c, one) {
+			return said.text()
+		}
+		return ""
+	})
+	for _, g := range read {
+		if len(g.names) == len(p.all) {
+			g.names = []string{"all"}
+		}
+		g.write(b)
+	}
+	others := grouped(p.all, func(m *measured) string {
+		if one := m.cell(c, true); one != nil && one.End == "done" && one.Called != "" && !p.reads(c, one) {
+			return one.text()
+		}
+		return ""
+	})
+	for _, g := range others {
+		g.write(b)
+	}
+	p.ends(b, c, true)
+}
+
+// Forms returns in which form each framework hands a text on.
+func (p *page) Forms() string {
+	var b strings.Builder
+	for _, g := range grouped(p.all, func(m *measured) string {
+		if one := m.cell(classNamed("iserror"), true); one != nil {
+			return one.text()
+		}
+		return ""
+	}) {
+		g.write(&b)
+	}
+	return b.String()
+}
+
+// Paragraphs returns what to know of each framework.
+func (p *page) Paragraphs() (string, error) {
+	var b strings.Builder
+	for _, m := range p.all {
+		versions, err := m.versions()
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "**%s** (%s). %s\n", m.title, versions, m.doc)
+		if m.adapter != "" {
+			fmt.Fprintf(&b, "In the program itself, without a gateway: `%s`\n", m.adapter)
+		}
+		b.WriteString("\n")
+	}
+	return strings.TrimRight(b.String(), "\n"), nil
+}
+
+// versions are those of the framework's packages.
+func (f *framework) versions() (string, error) {
+	if f.language == "node" {
+		var manifest struct {
+			Dependencies map[string]string `json:"dependencies"`
+		}
+		b, err := pins.ReadFile("node/package.json")
+		if err == nil {
+			err = json.Unmarshal(b, &manifest)
+		}
+		var all []string
+		for _, name := range strings.Fields(f.packages) {
+			all = append(all, name+" "+manifest.Dependencies[name])
+		}
+		return strings.Join(all, ", "), err
+	}
+	b, err := pins.ReadFile("python/requirements/" + f.environment() + ".txt")
+	pinned := regexp.MustCompile(`(?m)^([^\[=\n]+)[^=\n]*==(.*)$`).FindAllStringSubmatch(string(b), -1)
+	var all []string
+	for _, pin := range pinned {
+		all = append(all, pin[1]+" "+pin[2])
+	}
+	return strings.Join(all, ", "), err
+}
