@@ -17,7 +17,8 @@ type class struct {
 	fault func(w http.ResponseWriter, r *http.Request, m *message, n int) bool
 	// before happens before the program starts, and atCall when the model is asked, after the tools are listed.
 	before, atCall func(*server)
-	stdio          bool // the server is a program, which exits at the call
+	stdio          bool   // the server is a program, which exits at the call
+	like           string // the class that is told in its place on the page
 }
 
 const (
@@ -44,21 +45,21 @@ var classes = []*class{
 	{name: "vanished", doc: "the server has listed the tool, and says `Unknown tool` when it is called", tool: write, args: order,
 		fault: body(func(m *message) string { return failure(m, -32602, "Unknown tool: order_create", `null`) })},
 	{name: "500", doc: "a write is answered with HTTP 500", tool: write, args: order, fault: status(500, "Internal Server Error")},
-	{name: "503once", doc: "a write is answered with HTTP 503, once", tool: write, args: order, fault: once(status(503, "Service Unavailable"))},
+	{name: "503once", like: "500", doc: "a write is answered with HTTP 503, once", tool: write, args: order, fault: once(status(503, "Service Unavailable"))},
 	{name: "503once-read", doc: "a read is answered with HTTP 503, once", tool: read, args: lookup, fault: once(status(503, "Service Unavailable"))},
 	{name: "429", doc: "a write is answered with HTTP 429 and Retry-After: 30", tool: write, args: order, fault: limited},
 	{name: "401", doc: "a write is answered with HTTP 401", tool: write, args: order, fault: status(401, "Unauthorized")},
 	{name: "html", doc: "a proxy answers a write with a web page, and HTTP 200", tool: write, args: order, fault: webPage},
 	{name: "reset", doc: "the connection is reset during a write", tool: write, args: order, fault: reset},
-	{name: "resetonce-read", doc: "the connection is reset during a read, once", tool: read, args: lookup, fault: once(reset)},
+	{name: "resetonce-read", like: "503once-read", doc: "the connection is reset during a read, once", tool: read, args: lookup, fault: once(reset)},
 	{name: "hang", doc: "the answer to a write never comes (`timeout: 3s`)", tool: write, args: order, fault: hang},
 	{name: "session-lost", doc: "the server has forgotten the session", tool: write, args: order, atCall: (*server).forget},
-	{name: "restart", doc: "the server was restarted: broken connections, no sessions", tool: write, args: order, atCall: (*server).restart},
+	{name: "restart", like: "session-lost", doc: "the server was restarted: broken connections, no sessions", tool: write, args: order, atCall: (*server).restart},
 	{name: "down", doc: "the server goes down before the call", tool: write, args: order, atCall: (*server).stop},
 	{name: "dead-start", doc: "the server is down when the agent starts; the gateway has seen it before", tool: write, args: order, before: (*server).stop},
 	{name: "unknown-tool", doc: "the model calls a tool that does not exist", tool: "order_craete", args: order},
 	{name: "missing-arg", doc: "the model leaves out an argument of a write", tool: write, args: `{"amount":2}`},
-	{name: "wrong-type", doc: "the model gives a number where a write needs a text", tool: write, args: `{"reference":17,"amount":2}`},
+	{name: "wrong-type", like: "missing-arg", doc: "the model gives a number where a write needs a text", tool: write, args: `{"reference":17,"amount":2}`},
 	{name: "urlelicit", doc: "the server answers a write with -32042: an account has to be connected", tool: write, args: order,
 		fault: body(func(m *message) string {
 			return failure(m, -32042, "Connect your account.", `{"elicitations":[{"mode":"url","elicitationId":"c1",`+

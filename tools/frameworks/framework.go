@@ -13,7 +13,7 @@ type framework struct {
 	packages    string // whose versions the page names
 	doc         string // what to set, for the page
 	adapter     string // the line with our package, if there is one
-	installed   string // in which environment, if not in one of its own name
+	installed   string // whose environment and program it has, if not its own; it is run with what the page says to set
 }
 
 // environment is the name of the Python environment in which the framework is installed.
@@ -22,7 +22,11 @@ func (f *framework) environment() string { return cmp.Or(f.installed, f.name) }
 // start returns the command that starts the framework's program.
 func (f *framework) start(env string) (name string, args []string) {
 	if f.language == "python" {
-		return filepath.Join(env, f.environment(), "bin", "python"), []string{absolute(filepath.Join("python", f.name+"_agent.py"))}
+		args := []string{absolute(filepath.Join("python", f.environment()+"_agent.py"))}
+		if f.installed != "" {
+			args = append(args, "set")
+		}
+		return filepath.Join(env, f.environment(), "bin", "python"), args
 	}
 	return "node", []string{filepath.Join(env, "node", f.name+".mjs")} // where install.sh has put it, beside the packages
 }
@@ -135,6 +139,10 @@ var frameworks = []*framework{
 		name: "agentframework", title: "Agent Framework", language: "python",
 		doc: "A result with `isError` is an exception to it, and the model reads nothing but \"Error: Function failed.\", unless the " +
 			"chat client has `function_invocation_configuration={\"include_detailed_errors\": True}`. Set it.",
+	},
+	{
+		name: "agentframework-set", title: "Agent Framework, set", language: "python", installed: "agentframework",
+		doc: "The same, with that set.",
 	},
 	{
 		name: "strands", title: "Strands", language: "python",

@@ -128,8 +128,8 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| `reset` | - x2 > WRV |", "| `down` | DIES > WRV |", "- **AI SDK**: `reset` x2\n", "127.0.0.1:PORT failed", "(ai 7.", "(mcp 1.",
-		"  all:\n    [timeout] It is not known.",
+		"| `reset` | - x2 > WRV |", "| `down` | DIES > WRV |", "| AI SDK | 1 > 0 | 0 > 0 | 0 > 0 | `reset` x2 > x1 |", "127.0.0.1:PORT failed", "(ai 7.", "(mcp 1.",
+		"  all: [timeout] It is not known.",
 	} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("the page does not have %q:\n%s", want, b)

@@ -41,7 +41,7 @@ func writePage(env, file string) error {
 		for _, c := range cells {
 			c.normalize(absolute(env))
 		}
-		if len(cells) > 0 {
+		if len(cells) == 2*len(classes) { // all of them have been run
 			all = append(all, &measured{framework: f, cells: cells})
 		}
 	}
@@ -123,11 +123,7 @@ func (p *page) Cells() int { return p.Frameworks() * p.Classes() }
 // Count counts cells of the classes that fail by what became of them.
 func (p *page) Count(through bool, what string) (n int) {
 	for _, m := range p.all {
-		for _, c := range classes[1:] {
-			if m.cell(c, through).outcome() == what {
-				n++
-			}
-		}
+		n += m.count(through, what)
 	}
 	return n
 }
@@ -142,37 +138,32 @@ func (c *cell) outcome() string {
 	return word
 }
 
-// Docs lists the classes.
-func (p *page) Docs() string {
+// Habits returns for each framework how many classes end badly on either side, and in which a write arrives again.
+func (p *page) Habits() string {
 	var b strings.Builder
-	for _, c := range classes {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", c.name, c.doc)
+	for _, m := range p.all {
+		fmt.Fprintf(&b, "| %s |", m.title)
+		for _, what := range []string{"DIES", "HANGS", "BLIND"} {
+			fmt.Fprintf(&b, " %d > %d |", m.count(false, what), m.count(true, what))
+		}
+		var again []string
+		for _, c := range classes {
+			if one := m.cell(c, false); c.tool == write && one != nil && one.Arrived > 1 {
+				again = append(again, fmt.Sprintf("`%s` x%d > x%d", c.name, one.Arrived, m.cell(c, true).Arrived))
+			}
+		}
+		fmt.Fprintf(&b, " %s |\n", strings.Join(again, ", "))
 	}
 	return b.String()
 }
 
-// Repeats lists who made a write more than once by itself, on one side.
-func (p *page) Repeats(through bool) string {
-	return p.list(func(m *measured) (found []string) {
-		for _, c := range classes {
-			if one := m.cell(c, through); c.tool == write && one != nil && one.Arrived > 1 {
-				found = append(found, fmt.Sprintf("`%s` x%d", c.name, one.Arrived))
-			}
+func (m *measured) count(through bool, what string) (n int) {
+	for _, c := range classes[1:] {
+		if m.cell(c, through).outcome() == what {
+			n++
 		}
-		return found
-	})
-}
-
-// Ends lists in which classes the runs end in a way, on one side.
-func (p *page) Ends(through bool, what string) string {
-	return p.list(func(m *measured) (found []string) {
-		for _, c := range classes {
-			if one := m.cell(c, through); one != nil && one.outcome() == what {
-				found = append(found, "`"+c.name+"`")
-			}
-		}
-		return found
-	})
+	}
+	return n
 }
 
 // list is a list of the frameworks for which something was found.
@@ -213,7 +204,16 @@ func (p *page) reads(c *class, one *cell) bool {
 func (p *page) Sections() string {
 	var b strings.Builder
 	for _, c := range classes[1:] {
-		fmt.Fprintf(&b, "\n### %s\n\n%s.\n\n```text\n", c.name, strings.ToUpper(c.doc[:1])+c.doc[1:])
+		if c.like != "" {
+			continue
+		}
+		fmt.Fprintf(&b, "\n### %s: %s\n\n", c.name, c.doc)
+		for _, other := range classes {
+			if other.like == c.name {
+				fmt.Fprintf(&b, "`%s` reads alike: %s.\n\n", other.name, other.doc)
+			}
+		}
+		b.WriteString("```text\n")
 		p.bare(&b, c)
 		p.through(&b, c)
 		b.WriteString("```\n")
@@ -243,16 +243,17 @@ func grouped(all []*measured, text func(*measured) string) (groups []*group) {
 	return groups
 }
 
-func (g *group) write(b *strings.Builder) {
-	fmt.Fprintf(b, "  %s:\n", strings.Join(g.names, ", "))
-	text := g.text
-	const most = 420
+func (g *group) write(b *strings.Builder, among int) {
+	names := strings.Join(g.names, ", ")
+	if len(g.names) == among {
+		names = "all"
+	}
+	const most = 300
+	text := strings.TrimRight(g.text, "\n")
 	if len(text) > most {
 		text = fmt.Sprintf("%s... (%d bytes)", strings.ToValidUTF8(text[:most], ""), len(text))
 	}
-	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
-		b.WriteString("    " + strings.TrimRight(line, "\n") + "\n")
-	}
+	fmt.Fprintf(b, "  %s: %s\n", names, strings.ReplaceAll(text, "\n", "\n    "))
 }
 
 // bare writes what the most frameworks read, and who reads nothing.
@@ -264,17 +265,8 @@ func (p *page) bare(b *strings.Builder, c *class) {
 		}
 		return ""
 	})
-	for i, g := range groups {
-		if i < 3 {
-			g.write(b)
-		}
-	}
-	if len(groups) > 3 {
-		var names []string
-		for _, g := range groups[3:] {
-			names = append(names, g.names...)
-		}
-		fmt.Fprintf(b, "  in other words: %s\n", strings.Join(names, ", "))
+	for _, g := range groups[:min(2, len(groups))] {
+		g.write(b, len(p.all))
 	}
 	p.ends(b, c, false)
 }
@@ -308,10 +300,7 @@ func (p *page) through(b *strings.Builder, c *class) {
 		return ""
 	})
 	for _, g := range read {
-		if len(g.names) == len(p.all) {
-			g.names = []string{"all"}
-		}
-		g.write(b)
+		g.write(b, len(p.all))
 	}
 	others := grouped(p.all, func(m *measured) string {
 		if one := m.cell(c, true); one != nil && one.End == "done" && one.Called != "" && !p.reads(c, one) {
@@ -320,7 +309,7 @@ func (p *page) through(b *strings.Builder, c *class) {
 		return ""
 	})
 	for _, g := range others {
-		g.write(b)
+		g.write(b, len(p.all))
 	}
 	p.ends(b, c, true)
 }
@@ -334,7 +323,7 @@ func (p *page) Forms() string {
 		}
 		return ""
 	}) {
-		g.write(&b)
+		g.write(&b, len(p.all))
 	}
 	return b.String()
 }
@@ -347,9 +336,9 @@ func (p *page) Paragraphs() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "**%s** (%s). %s\n", m.title, versions, m.doc)
+		fmt.Fprintf(&b, "- **%s** (%s). %s", m.title, versions, m.doc)
 		if m.adapter != "" {
-			fmt.Fprintf(&b, "In the program itself, without a gateway: `%s`\n", m.adapter)
+			fmt.Fprintf(&b, " With our package: `%s`.", m.adapter)
 		}
 		b.WriteString("\n")
 	}

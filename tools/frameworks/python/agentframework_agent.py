@@ -1,3 +1,4 @@
+import sys
 from typing import Any
 
 from agent_framework import Agent, MCPStdioTool, MCPStreamableHTTPTool
@@ -13,6 +14,8 @@ async def run(task: dict[str, Any]) -> str:
         command, *args = task["command"]
         tool = MCPStdioTool("shop", command, args=args)
     client = OpenAIChatClient("scripted", async_client=AsyncOpenAI(base_url=task["model"], max_retries=0))
+    if "set" in sys.argv:
+        client.function_invocation_configuration["include_detailed_errors"] = True
     async with tool, Agent(client, tools=tool) as agent:
         return str(await agent.run(task["prompt"]))
 
