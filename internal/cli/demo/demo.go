@@ -35,22 +35,36 @@ type scene struct {
 	title string
 	tool  string
 	args  map[string]any
+	// insists says that the client makes a call again by itself when the connection breaks, as that of some frameworks does.
+	insists bool
 }
 
 var scenes = []scene{
-	{"A call that works.", getField, field("F-1")},
-	{"Wrong arguments: one is missing, one has the wrong type.", orderCreate, map[string]any{"amount": "lots"}},
-	{"A tool that does not exist.", "get_feild", field("F-1")},
-	{"The server answers one 503; a moment later it would be well.", getField, field(fieldFlaky)},
-	{"The server limits requests and says for how long.", getField, field(fieldBusy)},
-	{"The tool raises an error full of secrets.", getField, field(fieldBroken)},
-	{"A proxy answers with a web page and HTTP 200.", getField, field(fieldHTML)},
-	{"The server was restarted and has lost its sessions.", getField, field(fieldForgotten)},
-	{"A write whose answer never comes. Was the order created?", orderCreate, map[string]any{"reference": orderSilent, "amount": 500}},
-	{"So the model asks, as it was told to.", orderGet, map[string]any{"reference": orderSilent}},
+	{title: "A call that works.", tool: getField, args: field("F-1")},
+	{title: sceneInsists, tool: orderCreate, args: liters(orderBroken), insists: true},
+	{title: sceneAsks, tool: orderGet, args: map[string]any{"reference": orderBroken}},
+	{title: "Wrong arguments: one is missing, one has the wrong type.", tool: orderCreate, args: map[string]any{"amount": "lots"}},
+	{title: "A tool that does not exist.", tool: "get_feild", args: field("F-1")},
+	{title: "The server answers one 503; a moment later it would be well.", tool: getField, args: field(fieldFlaky)},
+	{title: "The server limits requests and says for how long.", tool: getField, args: field(fieldBusy)},
+	{title: "The tool raises an error full of secrets.", tool: getField, args: field(fieldBroken)},
+	{title: "A proxy answers with a web page and HTTP 200.", tool: getField, args: field(fieldHTML)},
+	{title: "The server was restarted and has lost its sessions.", tool: getField, args: field(fieldForgotten)},
+	{title: "A write whose answer never comes. Was the order created?", tool: orderCreate, args: liters(orderSilent)},
+	{title: "So the model asks, as it was told to.", tool: orderGet, args: map[string]any{"reference": orderSilent}},
 }
 
+// Titles of scenes that belong together.
+const (
+	sceneInsists = "The connection breaks during a write, and the client repeats it by itself."
+	sceneAsks    = "Instead, the model asks, as it was told to."
+)
+
 func field(id string) map[string]any { return map[string]any{"field_id": id} }
+
+func liters(reference string) map[string]any {
+	return map[string]any{"reference": reference, "amount": 500}
+}
 
 // patience is how long the client waits without Recourse.
 const patience = 5 * time.Second
@@ -201,7 +215,7 @@ func (s *Show) play(ctx context.Context, f *farm, direct, through string) error 
 			if scene.tool == orderCreate {
 				f.forgetOrders()
 			}
-			if *side.saw, err = call(ctx, side.url, scene); err != nil {
+			if *side.saw, err = scene.see(ctx, f, side.url); err != nil {
 				return err
 			}
 			printf(s.Out, "%s", block(side.name, *side.saw))
@@ -211,6 +225,23 @@ func (s *Show) play(ctx context.Context, f *farm, direct, through string) error 
 		}
 	}
 	return nil
+}
+
+// exception begins what an agent sees if the client threw.
+const exception = "exception"
+
+// see makes the call, twice if the client insists on an answer, and returns what an agent sees.
+func (s scene) see(ctx context.Context, f *farm, url string) (string, error) {
+	saw, err := call(ctx, url, s)
+	if err != nil || !s.insists {
+		return saw, err
+	}
+	if strings.HasPrefix(saw, exception) {
+		if saw, err = call(ctx, url, s); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("%s\nOrders that the farm now has: %d", saw, f.ordersOf(orderBroken)), nil
 }
 
 // call makes one call in its own session, and returns what an agent sees.
@@ -226,13 +257,14 @@ func call(ctx context.Context, url string, s scene) (string, error) {
 	start := time.Now()
 	result, err := session.CallTool(waiting, &mcp.CallToolParams{Name: s.tool, Arguments: s.args})
 	took := time.Since(start).Round(time.Second)
+	at := fmt.Sprintf("Post %q: ", url) // the port is another one each time
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil && took == 0:
-		return fmt.Sprintf("exception: %s", err), nil
+		return exception + ": " + strings.ReplaceAll(err.Error(), at, ""), nil
 	case err != nil:
-		return fmt.Sprintf("exception after %s: %s", took, err), nil
+		return fmt.Sprintf("%s after %s: %s", exception, took, err), nil
 	case len(result.Content) == 0:
 		return "(an empty result)", nil
 	}

@@ -20,8 +20,8 @@ type seen struct {
 var inPicture = []string{
 	"The server answers one 503; a moment later it would be well.",
 	"The server limits requests and says for how long.",
-	"A write whose answer never comes. Was the order created?",
-	"So the model asks, as it was told to.",
+	sceneInsists,
+	sceneAsks,
 }
 
 // Picture makes the calls of the demonstration and draws some of them, as SVG.

@@ -85,16 +85,12 @@ func (f *farm) getField(_ context.Context, _ *mcp.CallToolRequest, in fieldArgs)
 }
 
 func (f *farm) createOrder(_ context.Context, _ *mcp.CallToolRequest, in orderArgs) (*mcp.CallToolResult, any, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.orders[in.Reference]++
+	f.keep(in.Reference)
 	return text("order %s created: %g l", in.Reference, in.Amount), nil, nil
 }
 
 func (f *farm) getOrder(_ context.Context, _ *mcp.CallToolRequest, in referenceArgs) (*mcp.CallToolResult, any, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if n := f.orders[in.Reference]; n > 0 {
+	if n := f.ordersOf(in.Reference); n > 0 {
 		return text("order %s: status confirmed, created %d time(s)", in.Reference, n), nil, nil
 	}
 	return nil, nil, fmt.Errorf("no order %s", in.Reference)
@@ -112,6 +108,7 @@ const (
 	fieldHTML      = "F-html"      // the page of a proxy, with HTTP 200
 	fieldForgotten = "F-forgotten" // the server has lost every session, once
 	orderSilent    = "A-17"        // the order is created, but the answer never comes
+	orderBroken    = "A-18"        // the order is created, and the connection breaks
 )
 
 // trouble makes calls fail outside of the SDK, as behind a proxy.
@@ -147,10 +144,11 @@ func (f *farm) trouble(next http.Handler) http.Handler {
 		case arguments.FieldID == fieldForgotten && f.count(fieldForgotten) < 3: // once for each side
 			http.Error(w, "session not found", http.StatusNotFound)
 		case call.Params.Name == orderCreate && arguments.Reference == orderSilent:
-			f.mu.Lock()
-			f.orders[orderSilent]++
-			f.mu.Unlock()
+			f.keep(orderSilent)
 			pause.For(r.Context(), time.Minute)
+		case call.Params.Name == orderCreate && arguments.Reference == orderBroken:
+			f.keep(orderBroken)
+			panic(http.ErrAbortHandler)
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -163,6 +161,18 @@ func (f *farm) count(field string) int {
 	defer f.mu.Unlock()
 	f.calls[field]++
 	return f.calls[field]
+}
+
+func (f *farm) keep(reference string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.orders[reference]++
+}
+
+func (f *farm) ordersOf(reference string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.orders[reference]
 }
 
 // forgetOrders lets each side begin without orders.
