@@ -45,7 +45,7 @@ func (r *runner) cancel(s step) {
 // version begins a session of a version that does not exist, in a connection of its own.
 func (r *runner) version(s step) {
 	r.apart(s, func(apart *runner) {
-		apart.send(s, wire.MethodInitialize, initializeParams("2099-01-01"))
+		apart.sendWithin(starting*r.options.Timeout, s, wire.MethodInitialize, initializeParams("2099-01-01"))
 	})
 }
 

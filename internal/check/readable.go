@@ -140,6 +140,9 @@ func notDressed(t *transcript, v *verdict) {
 		said := ""
 		if x.said.dressed != "" {
 			said = "isError is not set on " + quoted(x.said.text)
+			if x.said.reads != "" {
+				said += " (reads: [" + x.said.reads + "])"
+			}
 		}
 		v.of(x.step.tool, x, said)
 	}

@@ -39,6 +39,9 @@ const (
 	maxPages = 100
 )
 
+// starting is how many times as long a first answer may take.
+const starting = 6
+
 // maxDeaths is how often a server may end before the check stops.
 const maxDeaths = 5
 
@@ -113,7 +116,7 @@ const probeStart probe = "initialize"
 
 // initialize begins the session. A server that does not know initialize may be of the modern era.
 func (r *runner) initialize() bool {
-	x := r.sendWithin(6*r.options.Timeout, step{probe: probeStart}, wire.MethodInitialize, initializeParams(wire.Version20251125))
+	x := r.sendWithin(starting*r.options.Timeout, step{probe: probeStart}, wire.MethodInitialize, initializeParams(wire.Version20251125))
 	if x.answer.Text == nil {
 		r.t.stopped = x.why()
 		return false

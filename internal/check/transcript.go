@@ -85,17 +85,13 @@ type said struct {
 	marked  bool       // isError is set
 	record  *recourse.Error
 	form    *contract.Contract // in whose form it is, or nil
+	reads   string             // the family that has to stand in `reads` for the gateway to tell it
 	dressed string             // by which sign an answer without isError looks like a failure
 }
 
-// readerOf reads the failures of a server with that contract, also those that do not say so by a sure sign; nil: it has none that
-// is known.
+// readerOf reads the failures of a server with that contract; nil: it has none that is known.
 func readerOf(promised *contract.Contract) *contract.Reader {
-	weak := promised
-	if weak == nil {
-		weak = contract.MustBuiltin(contract.Default)
-	}
-	return &contract.Reader{Contracts: contract.Builtin().All(), Own: promised, Weak: weak, Trusted: true}
+	return &contract.Reader{Contracts: contract.Builtin().All(), Own: promised, Weak: promised, Trusted: true}
 }
 
 // listen reads an answer.
@@ -127,7 +123,11 @@ func listen(reader *contract.Reader, text []byte) (s said) {
 		}
 	}
 	s.text = strings.Join(texts, "\n")
-	if reading, failed := reader.Result(e.Result); failed {
+	reading, failed := reader.Result(e.Result)
+	if !failed {
+		reading, s.reads, failed = reader.Seems(e.Result)
+	}
+	if failed {
 		s.record, s.form = reading.Error(), reading.Contract
 		if !r.IsError {
 			s.dressed = reading.Sign
