@@ -1,7 +1,9 @@
 package check
 
 import (
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/recoursehq/recourse/internal/privacy/redact"
 )
@@ -36,7 +38,18 @@ func (x *exchange) repeat() string {
 	if x.step.tool == nil || len(x.step.args) > maxFrame {
 		return ""
 	}
-	return x.step.tool.Name + " '" + string(x.step.args) + "'"
+	return ShellWord(x.step.tool.Name) + " " + ShellWord(string(x.step.args))
+}
+
+// plainWord matches what a shell takes as it is.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,][A-Za-z0-9_./:@%+=,-]*$`)
+
+// ShellWord quotes a word for a shell: a server chooses the names of its tools, and people paste what a report shows.
+func ShellWord(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // sortByHarm puts the worst first, and keeps the order of the rules.

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/check/server"
@@ -23,6 +24,51 @@ type Report struct {
 	Findings    []Finding     `json:"findings"`
 	Kept        []string      `json:"kept"`
 	NotObserved []NotObserved `json:"notObserved"`
+
+	// Target is how `recourse call` names the server: --server and its URL, or -- and its command.
+	Target string `json:"target,omitempty"`
+	// FailOn is the least harm that fails a run; none: nothing does.
+	FailOn Harm `json:"failOn,omitempty"`
+}
+
+// Fails reports whether a run fails because of a finding.
+func (r *Report) Fails(f *Finding) bool {
+	return r.FailOn != "" && r.FailOn != HarmNone && f.Harm.Weight() >= r.FailOn.Weight()
+}
+
+// Failing returns how many findings fail a run.
+func (r *Report) Failing() (n int) {
+	for i := range r.Findings {
+		if r.Fails(&r.Findings[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// Call returns the command that shows a finding again, or "".
+func (r *Report) Call(f *Finding) string {
+	if f.Repeat == "" {
+		return ""
+	}
+	return strings.TrimSpace("recourse call " + f.Repeat + " " + r.Target)
+}
+
+// Name is what the server calls itself, with its version.
+func (r *Report) Name() string {
+	if name := strings.TrimSpace(r.Server.Name + " " + r.Server.Version); name != "" {
+		return name
+	}
+	return "the server"
+}
+
+// Graded is the grade, with what it rests on.
+func (r *Report) Graded() string {
+	grade := r.Grade
+	if grade == "" {
+		grade = fmt.Sprintf("no grade: fewer than %d observations", minSeen)
+	}
+	return fmt.Sprintf("%s (%s, %d of %d rules observed)", grade, r.Mode, r.Rules.Observed, r.Rules.Of)
 }
 
 // Server is what a server says of itself.

@@ -18,6 +18,7 @@ const (
 	HarmLeaks     Harm = "leaks"     // it says what is nobody's business
 	HarmUnhelpful Harm = "unhelpful" // an agent cannot tell what to do
 	HarmProtocol  Harm = "protocol"  // clients stumble
+	HarmNone      Harm = "none"      // no rule's
 )
 
 // Weight returns how much a rule counts.

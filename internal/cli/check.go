@@ -34,13 +34,16 @@ type checkCommand struct {
 	FailOn   string        `enum:"write,hides,leaks,unhelpful,protocol,none" default:"hides" help:"Least harm for exit code 1 (hides)."`
 	DryRun   bool          `help:"Print what would be called, and call nothing but initialize and tools/list."`
 	JSON     bool          `help:"Print the report as JSON."`
+
+	Files checkFiles `embed:""`
 }
 
 // Help shows examples.
 func (*checkCommand) Help() string {
 	return `Grades how an MCP server fails: whether a failure is marked as one, says what to do, and leaves the server alive. ` +
 		`Prints each finding with its evidence, and the line of configuration with which the gateway mends it. docs/checks.md explains ` +
-		`the rules and the grade. Tools that say that they destroy something are never called.
+		`the rules and the grade. Tools that say that they destroy something are never called. Several files may be asked for at once; ` +
+		`- stands for standard output.
 
 Example:
 
@@ -51,6 +54,10 @@ Example:
 // Run checks the server.
 func (c *checkCommand) Run(ctx context.Context, env *term.Environment, command term.ServerCommand) error {
 	to, err := c.server(env, command)
+	if err != nil {
+		return err
+	}
+	stdout, err := c.Files.onStdout(c.JSON)
 	if err != nil {
 		return err
 	}
@@ -65,19 +72,37 @@ func (c *checkCommand) Run(ctx context.Context, env *term.Environment, command t
 		options.Progress = env.Stderr
 	}
 	report := check.Check(ctx, to, options)
+	report.FailOn, report.Target = check.Harm(c.FailOn), c.target(command)
+	if err := c.Files.write(env, report); err != nil {
+		return err
+	}
 	if !report.Started && !c.JSON {
 		return cannot(report.Stopped)
 	}
-	if c.JSON {
+	switch {
+	case c.JSON:
 		text, err := json.MarshalIndent(report, "", "  ")
 		if err != nil {
 			return fmt.Errorf("print the report: %w", err)
 		}
 		term.Printf(env.Stdout, "%s\n", text)
-	} else {
+	case stdout == "":
 		printReport(env, report)
 	}
-	return c.verdict(report)
+	return verdict(report)
+}
+
+// target names the server for `recourse call`.
+func (c *checkCommand) target(command term.ServerCommand) string {
+	mask := redact.New(redact.Secrets)
+	if c.URL != "" {
+		return "--server " + check.ShellWord(mask.String(c.URL))
+	}
+	words := []string{"--"}
+	for _, word := range command {
+		words = append(words, check.ShellWord(mask.String(word)))
+	}
+	return strings.Join(words, " ")
 }
 
 // cannot returns the error for a server that did not begin a session.
@@ -117,16 +142,9 @@ func (c *checkCommand) options() (check.Options, error) {
 }
 
 // verdict returns the error for a report with findings that matter.
-func (c *checkCommand) verdict(report *check.Report) error {
-	least := check.Harm(c.FailOn).Weight()
-	n := 0
-	for i := range report.Findings {
-		if c.FailOn != "none" && report.Findings[i].Harm.Weight() >= least {
-			n++
-		}
-	}
-	if n > 0 {
-		return fmt.Errorf("%d of the findings can do harm (--fail-on %s)", n, c.FailOn)
+func verdict(report *check.Report) error {
+	if n := report.Failing(); n > 0 {
+		return fmt.Errorf("%d of the findings can do harm (--fail-on %s)", n, report.FailOn)
 	}
 	return nil
 }
@@ -173,16 +191,12 @@ func (c *checkCommand) printPlan(ctx context.Context, env *term.Environment, to 
 // printReport prints a report for a person.
 func printReport(env *term.Environment, report *check.Report) {
 	paint := env.Painter(env.Stdout)
-	grade, colour := report.Grade, term.Green
-	if grade == "" {
-		grade = "no grade: fewer than 20 observations"
-	}
+	colour := term.Green
 	if report.Grade > "B" {
 		colour = term.Red
 	}
-	paint.Printf(term.Plain, "%s: ", strings.TrimSpace(report.Server.Name+" "+report.Server.Version))
-	paint.Printf(colour, "%s", grade)
-	paint.Printf(term.Plain, " (%s, %d of %d rules observed)\n", report.Mode, report.Rules.Observed, report.Rules.Of)
+	paint.Printf(term.Plain, "%s: ", report.Name())
+	paint.Printf(colour, "%s\n", report.Graded())
 	paint.Printf(
 		term.Dim, "%d of 100, from %d observations of %d tools in %d requests\n",
 		report.Score, report.Seen, report.Server.Tools, report.Requests,
@@ -195,7 +209,7 @@ func printReport(env *term.Environment, report *check.Report) {
 	}
 	for i := range report.Findings {
 		if i == 0 || report.Findings[i-1].Rule != report.Findings[i].Rule {
-			printFindings(paint, report.Findings[i:])
+			printFindings(paint, report, report.Findings[i:])
 		}
 	}
 	if len(report.NotObserved) > 0 {
@@ -210,7 +224,7 @@ func printReport(env *term.Environment, report *check.Report) {
 const shownTools = 3
 
 // printFindings prints those of the same rule with which list begins.
-func printFindings(paint term.Painter, list []check.Finding) {
+func printFindings(paint term.Painter, report *check.Report, list []check.Finding) {
 	first, n := &list[0], 0
 	colour := term.Cyan
 	if first.Harm.Weight() >= check.HarmHides.Weight() {
@@ -239,7 +253,7 @@ func printFindings(paint term.Painter, list []check.Finding) {
 	if first.Entry != "" {
 		paint.Printf(term.Plain, "              %s\n", first.Entry)
 	}
-	if first.Repeat != "" {
-		paint.Printf(term.Dim, "          see it: recourse call %s\n", first.Repeat)
+	if again := report.Call(first); again != "" {
+		paint.Printf(term.Dim, "          see it: %s\n", again)
 	}
 }
