@@ -17,7 +17,7 @@ type detail struct {
 	places bool // addresses and paths count
 
 	start, end int  // of the line
-	mentions   bool // the line has the name of a secret, as far as it has been looked at
+	mention    int  // where the last word of the name of a secret in this line ends; -1: there is none
 	nameless   bool // the text has none
 	holds      holds
 	reach      int // where what was found ends
@@ -37,10 +37,10 @@ func (m *Masker) detail(s string) detail {
 
 // line returns what the line from start to end may hold, and where that ends.
 func (l *detail) line(start, end int) (holds holds, reach int) {
-	l.start, l.end, l.holds, l.reach, l.colon, l.mentions = start, end, 0, end, -1, false
-	s, begin := l.s, l.begin
+	l.start, l.end, l.holds, l.reach, l.colon, l.mention = start, end, 0, end, -1, -1
+	s, begin := l.s[:end], l.begin
 	run := start // where the word of base64 begins
-	for i := start; i < end; i++ {
+	for i := start; i < len(s); i++ {
 		c := s[i]
 		kind := begin.kinds[c]
 		if kind&inWord != 0 {
@@ -48,8 +48,12 @@ func (l *detail) line(start, end int) (holds holds, reach int) {
 			if kind&aLetter != 0 { // that the first one is a capital does not matter
 				kind &^= aMixer
 			}
-			for i++; i < end && ofWords[s[i]]; i++ {
-				kind |= begin.kinds[s[i]]
+			for i++; i < len(s); i++ {
+				next := begin.kinds[s[i]]
+				if next&inWord == 0 {
+					break
+				}
+				kind |= next
 			}
 			l.word(at, i, kind)
 			i--
@@ -65,7 +69,7 @@ func (l *detail) line(start, end int) (holds holds, reach int) {
 		case kind&tellsAny == 0:
 		case kind&isWide != 0:
 			l.beyond(i)
-		case kind&(always|aValue) != 0 || i+1 < end && begin.after[c][s[i+1]]:
+		case kind&(always|aValue) != 0 || i+1 < len(s) && begin.after[c][s[i+1]]:
 			l.sign(i, kind)
 		}
 	}
@@ -104,7 +108,7 @@ func (l *detail) number(at int) {
 func (l *detail) word(at, end int, kinds kind) {
 	s, begin := l.s, l.begin
 	if kinds&aLetter == 0 {
-		if begin.single[s[at]] {
+		if end-at == 1 && begin.single[s[at]] {
 			l.formed(at)
 		}
 		if end < l.end && s[end] == '.' {
@@ -113,9 +117,9 @@ func (l *detail) word(at, end int, kinds kind) {
 		return
 	}
 	sorts := begin.sorts[hashOf(s, at)]
-	if !l.mentions && !l.nameless && (kinds&aMixer != 0 || sorts&ofName != 0 || end-at > 5 && l.names.End(s[at:end]) ||
-		end < l.end && s[end] >= utf8.RuneSelf) {
-		l.mentions = l.names.Within(s, at, end)
+	if !l.nameless && (kinds&aMixer != 0 || sorts&ofName != 0 || end-at > 5 && l.names.End(s[at:end]) ||
+		end < l.end && s[end] >= utf8.RuneSelf) && l.names.Within(s, at, end) {
+		l.mention = end
 	}
 	if sorts &^= ofName; sorts != 0 {
 		l.begins(at, sorts)
@@ -184,7 +188,8 @@ func (l *detail) resolution(at int) {
 
 // value looks for a value that is named like a secret.
 func (l *detail) value(sign int) {
-	if sign < l.named {
+	const longest = 128 // bytes of a name, with what is beside it
+	if l.mention < 0 || sign-l.mention > longest || sign < l.named {
 		return
 	}
 	if value, ok := valueOf(l.s, sign, secret.Of, isNamed); ok {
@@ -209,6 +214,9 @@ func (l *detail) formed(at int) {
 
 // announcement looks for a secret that a word announces.
 func (l *detail) announcement(at int) {
+	if announcing.at(l.s, at) == "" {
+		return
+	}
 	for i, a := range announcers {
 		if at < l.announced[i] {
 			continue
@@ -251,7 +259,7 @@ func (l *detail) connection(at int) {
 // whole looks at the line as a whole.
 func (l *detail) whole() {
 	line := l.s[l.start:l.end]
-	if l.mentions {
+	if l.mention >= 0 {
 		if mayBeMarked(line) {
 			l.holds |= aMark
 		}

@@ -22,6 +22,12 @@ const (
 	ofName // of a secret
 )
 
+// What a character beyond ASCII may be.
+const (
+	aMention   = 1 << iota // of the name of a secret, which begins there
+	aLookalike             // of one in ASCII
+)
+
 // A kind of bytes, or several.
 type kind uint8
 
@@ -41,13 +47,13 @@ const (
 // begun is what begins something that finders look for.
 type begun struct {
 	sorts  [1 << 15]uint8 // of words, by the hash of their first three bytes
-	single [256]bool      // letters that begin a form by themselves, and digits that begin one
+	single [256]bool      // letters and digits that begin a form by themselves
 	inside []string       // what forms contain without a sign, in words of this length
 	least  int
 	held   [256][]held     // what they contain, by a sign in it
 	after  [256]*[256]bool // what follows a sign that a form contains or begins with
 	kinds  [256]kind
-	wide   [1 << 12]bool // whether a character beyond ASCII may tell something, by its first two bytes
+	wide   [1 << 12]uint8 // what a character beyond ASCII may be, by its first two bytes
 }
 
 // held is a text that a form contains, with a sign at a position.
@@ -84,8 +90,11 @@ var begins = sync.OnceValue(func() *begun {
 		}
 	}
 	b.addNames(secret.Known())
-	for _, r := range slices.Concat(secret.Known().Beyond(), slices.Collect(maps.Keys(lookalikes)), between(wide, widest), between(math, last)) {
-		b.wide[pairOf(string(r))] = true
+	for _, r := range secret.Known().Beyond() {
+		b.wide[pairOf(string(r))] |= aMention
+	}
+	for _, r := range slices.Concat(slices.Collect(maps.Keys(lookalikes)), between(wide, widest), between(math, last)) {
+		b.wide[pairOf(string(r))] |= aLookalike
 	}
 	for c := range b.kinds {
 		b.kinds[c] = b.kindOf(byte(c))
@@ -165,7 +174,7 @@ func (b *begun) add(text string, sort uint8) {
 	switch {
 	case !ofWords[text[0]]:
 		b.follow(text)
-	case len(text) == 1 || isDigit(text[0]):
+	case len(text) == 1 || isDigit(text[0]) && !ofWords[text[1]]:
 		b.single[text[0]] = true
 	default:
 		for c := range byte(1 << 5) {

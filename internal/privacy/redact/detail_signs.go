@@ -12,7 +12,7 @@ func (l *detail) sign(i int, kind kind) {
 	if i+1 < len(s) {
 		next = s[i+1]
 	}
-	if kind&aValue != 0 && l.mentions {
+	if kind&aValue != 0 {
 		l.value(i)
 	}
 	switch c {
@@ -21,7 +21,7 @@ func (l *detail) sign(i int, kind kind) {
 			l.domain(i)
 		}
 	case '/':
-		if l.places && i >= l.unix && (before == ':' || mayBegin(s, i)) {
+		if l.places && !endsUnix[next] && i >= l.unix && (before == ':' || mayBegin(s, i)) {
 			l.path(i)
 		}
 	case '~':
@@ -50,8 +50,15 @@ func (l *detail) sign(i int, kind kind) {
 
 // beyond looks at a character beyond ASCII.
 func (l *detail) beyond(i int) {
-	if rest := l.s[i:]; len(rest) > 1 && l.begin.wide[pairOf(rest)] {
-		l.mentions = l.mentions || !l.nameless && l.names.BeginBeyond(rest)
+	rest := l.s[i:]
+	if len(rest) < 2 { //nolint:mnd // it has been cut off
+		return
+	}
+	may := l.begin.wide[pairOf(rest)]
+	if may&aMention != 0 && !l.nameless && l.names.BeginBeyond(rest) {
+		l.mention = i + 1
+	}
+	if may&aLookalike != 0 && l.holds&aSpelling == 0 {
 		if _, size := unspell(rest); size > 0 {
 			l.holds |= aSpelling
 		}

@@ -11,7 +11,7 @@ import (
 // their spelling does: a list or an object may have such a name, too. It also returns whether it is known that there is no such name.
 func (m *Masker) embedded(s string, layer int, b *budget) (masked string, nameless bool) {
 	const failures = 8 // of texts that only begin like JSON, which take time
-	if layer >= maxLayers || !containsBy(s, `":`, ':') && !containsBy(s, `" :`, ':') {
+	if layer >= maxLayers || !hasNames(s) {
 		return s, false
 	}
 	if !secret.Mentions(s) {
@@ -49,6 +49,19 @@ func (m *Masker) embedded(s string, layer int, b *budget) (masked string, namele
 		return s, false
 	}
 	return out.String() + s[done:], false
+}
+
+// hasNames reports whether there may be a member of JSON, after whose name a colon stands.
+func hasNames(s string) bool {
+	for at := 0; ; at++ {
+		i := strings.IndexByte(s[at:], '"')
+		if i < 0 {
+			return false
+		}
+		if at += i; strings.HasPrefix(s[at+1:], ":") || strings.HasPrefix(s[at+1:], " :") {
+			return true
+		}
+	}
 }
 
 var opensObject = setOf("{[")

@@ -95,7 +95,9 @@ func knowsPeople(m *Masker) bool { return len(m.people) > 0 }
 // each calls visit with each finder that may find something in the lines of a text that have not been looked at, until it returns false.
 func (m *Masker) each(t *text, visit func(f *finder) bool) {
 	outline := m.outline(t.s)
-	t.look(outline.line)
+	if outline.keys || outline.frames {
+		t.look(outline.line)
+	}
 	if !m.ask(outlined, t, visit) {
 		return
 	}

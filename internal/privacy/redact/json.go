@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/recoursehq/recourse/internal/privacy/secret"
 	"github.com/recoursehq/recourse/internal/protocol/json"
@@ -131,11 +130,12 @@ type reader struct {
 	levels []level
 	leaves []leaf
 	arrays int
-	names  map[string]naming
+	names  []naming // some
 }
 
 // A naming is what the name of members says of their values.
 type naming struct {
+	name  string
 	kind  secret.Kind
 	says  saying
 	hide  string // the mark that replaces the value
@@ -143,19 +143,24 @@ type naming struct {
 }
 
 func (r *reader) naming(name string) naming {
-	found, ok := r.names[name]
-	if !ok {
-		kind := secret.Of(name)
-		found = naming{kind, sayings[name], r.m.markOf(name, kind), r.m.isPlain(name)}
-		r.names[name] = found
+	const most = 16 // are compared
+	for i := range r.names {
+		if r.names[i].name == name {
+			return r.names[i]
+		}
+	}
+	kind := secret.Of(name)
+	found := naming{name, kind, sayings[name], r.m.markOf(name, kind), r.m.isPlain(name)}
+	if len(r.names) < most {
+		r.names = append(r.names, found)
 	}
 	return found
 }
 
 // rewrite masks a JSON text. It does not recurse into the text's levels.
 func (m *Masker) rewrite(raw []byte, layer int, b *budget) ([]byte, error) {
-	const perLeaf = 64 // bytes, about
-	r := &reader{m: m, raw: raw, all: string(raw), leaves: make([]leaf, 0, len(raw)/perLeaf), names: map[string]naming{}}
+	const perLeaf = 4 // quotes, about
+	r := &reader{m: m, raw: raw, all: string(raw), leaves: make([]leaf, 0, bytes.Count(raw, []byte(`"`))/perLeaf)}
 	r.dec = json.NewLenientDecoder(bytes.NewBuffer(raw))
 	if err := r.read(); err != nil {
 		return nil, err
@@ -167,7 +172,7 @@ func (m *Masker) rewrite(raw []byte, layer int, b *budget) ([]byte, error) {
 
 // read reads one JSON text.
 func (r *reader) read() error {
-	texts := 0
+	texts, end := 0, 0
 	for {
 		token, err := r.dec.ReadToken()
 		switch {
@@ -176,19 +181,20 @@ func (r *reader) read() error {
 		case err != nil:
 			return err
 		}
-		end := int(r.dec.InputOffset())
+		before := end
+		end = int(r.dec.InputOffset())
 		switch kind := token.Kind(); kind {
 		case '{', '[':
 			r.open(kind == '{', end-1)
 		case '}', ']':
 			r.close(end)
 		case '"':
-			start := stringStart(r.raw, end)
-			text, spelled := r.stringOf(start, end)
-			if spelled {
+			start := before + strings.IndexByte(r.all[before:], '"')
+			text, asIs := r.stringOf(start, end)
+			if !asIs {
 				text = token.String()
 			}
-			r.text(text, start, end)
+			r.text(text, asIs, start, end)
 		default:
 			r.scalar(kind, end)
 		}
@@ -248,19 +254,19 @@ func (r *reader) close(end int) {
 	}
 }
 
-// stringOf returns the string from start to end, and whether it is not written as it is.
-func (r *reader) stringOf(start, end int) (text string, spelled bool) {
+// stringOf returns the string from start to end if it is written as it is, in visible ASCII.
+func (r *reader) stringOf(start, end int) (text string, ok bool) {
 	text = r.all[start+1 : end-1]
 	for i := range len(text) {
-		if c := text[i]; c == '\\' || c >= utf8.RuneSelf {
-			return "", true
+		if c := text[i]; c == '\\' || c >= 0x7f {
+			return "", false
 		}
 	}
-	return text, false
+	return text, true
 }
 
-// text adds a string.
-func (r *reader) text(text string, start, end int) {
+// text adds a string, which may be written as it is.
+func (r *reader) text(text string, asIs bool, start, end int) {
 	top := r.top()
 	if top != nil && top.object && !top.named {
 		r.memberName(top, text, start, end)
@@ -284,7 +290,7 @@ func (r *reader) text(text string, start, end int) {
 		l.blob = true
 	}
 	alone := top != nil && top.object && top.kind == secret.Harmless && top.says&(keyPart|pairValue) == 0 && l.array == 0 && !l.blob
-	if !alone || !r.m.isPlain(text) {
+	if !alone || !asIs || r.m.suspicious(text) || r.m.hasLiteral(text) {
 		r.leaves = append(r.leaves, l)
 	}
 	if top != nil {
@@ -409,22 +415,6 @@ func (r *reader) sequence(elements []int) {
 		}
 		if !strings.HasPrefix(value.text, "-") && value.text != "" && !saysNothing(value.text) && !isPlaceholder(value.text) {
 			value.mark = markCredential
-		}
-	}
-}
-
-// stringStart returns where the JSON string that ends at end begins.
-func stringStart(raw []byte, end int) int {
-	for start := end - 2; ; start-- {
-		if raw[start] != '"' {
-			continue
-		}
-		escapes := 0
-		for start-escapes > 0 && raw[start-escapes-1] == '\\' {
-			escapes++
-		}
-		if escapes%2 == 0 {
-			return start
 		}
 	}
 }

@@ -50,7 +50,7 @@ func textOf(s string) *text {
 
 // onlyNearMarks leaves out the lines that are not near a mark. In a text that has been masked, only a mark can have revealed anything.
 func (t *text) onlyNearMarks() {
-	t.passages, t.nameless = nil, false
+	t.passages, t.all, t.nameless = nil, 0, false
 	for at := 0; ; at++ {
 		i := strings.IndexByte(t.s[at:], '[')
 		if i < 0 {

@@ -91,7 +91,7 @@ func homeAt(s string, at int) (file span, ok bool) {
 // unixEnds are bytes at which a path ends.
 const unixEnds = " \t\r\n\f\v\"'<>|,;:()[]{}\\?*#&=+`"
 
-var endsUnix = setOf(unixEnds)
+var endsUnix, endsSentence = setOf(unixEnds), setOf(".!")
 
 // unix finds paths that begin with a slash and have another.
 func unix(s string) []span {
@@ -137,7 +137,7 @@ func unixAt(s string, start int) (file span, end int, ok bool) {
 	if !mayBegin(s, start) {
 		return span{}, end, false
 	}
-	text := strings.TrimRight(s[start:stop], ".!")
+	text := trimEnd(s[start:stop], &endsSentence)
 	if !isPath(text) {
 		return span{}, end, false
 	}
@@ -193,8 +193,11 @@ func mayBegin(s string, start int) bool {
 	}
 	c := s[start-1]
 	inURL := c == ':' && strings.HasPrefix(s[start:], "//")
-	return !isWord(c) && strings.IndexByte("/.-~%@+$]}", c) < 0 && !inURL
+	return !isWord(c) && !beforeNone[c] && !inURL
 }
+
+// beforeNone are signs behind which no path begins.
+var beforeNone = setOf("/.-~%@+$]}")
 
 func isPath(text string) bool {
 	if strings.HasPrefix(text, "file://") {

@@ -35,15 +35,15 @@ func suspicious(s string) bool {
 			return true
 		case (c == ' ' || c == '-') && i+1 < len(s) && s[i+1] == c: // a table
 			return true
-		case !isWord(c) && c != '-':
-			w = wordSigns{digits: w.digits}
+		case isWord(c) || c == '-':
+			w.add(c)
+		case w.odd() || c == ' ' && (strings.HasSuffix(s[:i], "PIN") || strings.HasSuffix(s[:i], "pin")):
+			return true
 		default:
-			if w.add(c); w.odd() {
-				return true
-			}
+			w = wordSigns{digits: w.digits}
 		}
 	}
-	return strings.Contains(s, "PIN ") || strings.Contains(s, "pin ")
+	return w.odd() && (w.length < len(s) || len(s) >= minEncoded) // a short word alone is nothing, whatever it consists of
 }
 
 // wordSigns is what a word consists of.

@@ -20,7 +20,8 @@ type undone struct{ from, in span }
 
 // viewOf returns the view of s; ok is false when there is nothing to undo.
 func viewOf(s string) (v view, ok bool) {
-	var b strings.Builder
+	const usual = 16 // bytes for each spelling
+	var b []byte
 	done := 0
 	for i := 0; i < len(s); {
 		if !mayBeSpelled[s[i]] {
@@ -32,21 +33,20 @@ func viewOf(s string) (v view, ok bool) {
 			i++
 			continue
 		}
-		if done == 0 {
-			b.Grow(len(s))
+		if b == nil {
+			b, v.undone = make([]byte, 0, len(s)), make([]undone, 0, (len(s)-i)/usual+1)
 		}
-		b.WriteString(s[done:i])
-		at := b.Len()
-		b.WriteString(text)
-		v.undone = append(v.undone, undone{span{i, i + size}, span{at, b.Len()}})
+		b = append(b, s[done:i]...)
+		at := len(b)
+		b = append(b, text...)
+		v.undone = append(v.undone, undone{span{i, i + size}, span{at, len(b)}})
 		i += size
 		done = i
 	}
-	if len(v.undone) == 0 {
+	if b == nil {
 		return view{}, false
 	}
-	b.WriteString(s[done:])
-	v.text = b.String()
+	v.text = string(append(b, s[done:]...))
 	return v, true
 }
 
@@ -119,6 +119,10 @@ func unspell(s string) (text string, size int) {
 		return unescapeAt(s)
 	case c == '&':
 		return unreference(s)
+	case c >= 0xc0 && c < 0xe0 && len(s) > 1: // two bytes
+		if folded := similar[int(c&0x1f)<<6|int(s[1]&0x3f)]; folded != 0 && s[1]&0xc0 == 0x80 {
+			return ascii[folded : folded+1], 2
+		}
 	case c >= utf8.RuneSelf:
 		r, size := utf8.DecodeRuneInString(s)
 		if folded := fold(r); folded != 0 {
@@ -230,7 +234,7 @@ var lookalikes = map[rune]byte{
 }
 
 // similar are the lookalikes of most scripts, which are searched in such texts at every letter.
-var similar = func() (table [0x600]byte) {
+var similar = func() (table [0x800]byte) {
 	for r, c := range lookalikes {
 		if int(r) < len(table) {
 			table[r] = c
