@@ -92,7 +92,7 @@ var judges = map[string]func(*transcript, *verdict){
 func hints(t *transcript, v *verdict) {
 	for _, tool := range t.tools {
 		said := ""
-		if tool.Annotations.ReadOnly == nil {
+		if !tool.hinted() {
 			said = "It has no readOnlyHint."
 		}
 		v.of(tool, nil, said)

@@ -83,11 +83,19 @@ func sameAgain(t *transcript, v *verdict) {
 			continue
 		}
 		said := ""
-		if before.said.text != x.said.text {
-			said = fmt.Sprintf("First %s, then %s", quoted(before.said.text), quoted(x.said.text))
+		if before.said.gist() != x.said.gist() {
+			said = fmt.Sprintf("First %s, then %s", quoted(before.said.gist()), quoted(x.said.gist()))
 		}
 		v.of(x.step.tool, x, said)
 	}
+}
+
+// gist is what a program decides by: the code and the sentence, without the id of a request beside them.
+func (s *said) gist() string {
+	if s.record != nil && s.form != nil {
+		return s.record.Code + ": " + s.record.Message
+	}
+	return s.text
 }
 
 func absentTold(t *transcript, v *verdict) {
@@ -138,7 +146,7 @@ func notDressed(t *transcript, v *verdict) {
 			continue
 		}
 		said := ""
-		if x.said.dressed != "" {
+		if x.said.dressed != "" && !t.returns(x.step.tool) {
 			said = "isError is not set on " + quoted(x.said.text)
 			if x.said.reads != "" {
 				said += " (reads: [" + x.said.reads + "])"
@@ -146,6 +154,11 @@ func notDressed(t *transcript, v *verdict) {
 		}
 		v.of(x.step.tool, x, said)
 	}
+}
+
+// returns reports whether the contract has the tool return its failures as data.
+func (t *transcript) returns(tool *tool) bool {
+	return t.promised != nil && t.promised.Returns(tool.Name)
 }
 
 // worked matches a body that says that all is well.

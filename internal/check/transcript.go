@@ -60,10 +60,14 @@ func says(hint *bool) bool { return hint != nil && *hint }
 // reads reports whether the tool only reads, by its own word or the user's.
 func (t *tool) reads() bool { return t.believed || says(t.Annotations.ReadOnly) }
 
-// writes reports whether it says that it writes.
-func (t *tool) writes() bool {
-	return t.Annotations.ReadOnly != nil && !*t.Annotations.ReadOnly || says(t.Annotations.Destructive) && !t.reads()
+// hinted reports whether the tool says whether it only reads. The other two hints mean something only for a tool that does not,
+// and Go's SDK leaves out a readOnlyHint that is false.
+func (t *tool) hinted() bool {
+	return t.Annotations.ReadOnly != nil || t.Annotations.Destructive != nil || t.Annotations.Idempotent != nil
 }
+
+// writes reports whether it says that it writes.
+func (t *tool) writes() bool { return t.hinted() && !t.reads() }
 
 // exchange is a request and what came of it.
 type exchange struct {

@@ -146,6 +146,9 @@ func (s *System) Close() error {
 
 // add adds a tool whose handler returns an object.
 func add[In any](s *System, tool *mcp.Tool, handler func(ctx context.Context, in In) (object, error)) {
+	if tool.Annotations == nil {
+		tool.Annotations = creates
+	}
 	mcp.AddTool(s.server, tool, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
 		if err := refuseEmpty(req.Params.Arguments); err != nil {
 			return nil, nil, err

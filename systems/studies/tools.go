@@ -30,6 +30,7 @@ const (
 // The tiers by which hosts decide whether to ask before a call.
 var (
 	reads   = &mcp.ToolAnnotations{ReadOnlyHint: true}
+	creates = &mcp.ToolAnnotations{DestructiveHint: new(bool)} // false: nothing is lost
 	deletes = &mcp.ToolAnnotations{IdempotentHint: true}
 )
 
