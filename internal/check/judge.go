@@ -15,6 +15,7 @@ import (
 type verdict struct {
 	kept   int // how often the rule was kept
 	broken []breach
+	tools  map[string]bool // of which it was seen; "": of the server
 }
 
 // breach is one place where a rule was broken.
@@ -26,6 +27,10 @@ type breach struct {
 
 // of counts an observation: the rule is kept if said is empty.
 func (v *verdict) of(tool *tool, at *exchange, said string) {
+	if v.tools == nil {
+		v.tools = map[string]bool{}
+	}
+	v.tools[nameOf(tool)] = true
 	if said == "" {
 		v.kept++
 		return

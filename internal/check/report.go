@@ -29,11 +29,15 @@ type Report struct {
 	Target string `json:"target,omitempty"`
 	// FailOn is the least harm that fails a run; none: nothing does.
 	FailOn Harm `json:"failOn,omitempty"`
+	// Mended is what a baseline lists although it is mended. It fails a run.
+	Mended []Known `json:"mended,omitempty"`
+
+	seen map[string]map[string]bool // of which tools each rule was observed
 }
 
 // Fails reports whether a run fails because of a finding.
 func (r *Report) Fails(f *Finding) bool {
-	return r.FailOn != "" && r.FailOn != HarmNone && f.Harm.Weight() >= r.FailOn.Weight()
+	return f.Known == "" && r.FailOn != "" && r.FailOn != HarmNone && f.Harm.Weight() >= r.FailOn.Weight()
 }
 
 // Failing returns how many findings fail a run.
@@ -97,6 +101,7 @@ type Finding struct {
 	Repeat string   `json:"repeat,omitempty"` // arguments of `recourse call` that show it again
 	Mend   string   `json:"mend"`
 	Entry  string   `json:"entry,omitempty"`
+	Known  string   `json:"known,omitempty"` // why it does not fail a run, by a baseline
 	Page   string   `json:"page"`
 	Source string   `json:"source"`
 }
@@ -119,7 +124,7 @@ const minSeen = 20
 func judge(t *transcript, mode Mode) *Report {
 	report := &Report{
 		Server: Server{t.name, t.version, t.protocol, len(t.tools)}, Started: t.started, Mode: mode,
-		Stopped: masked(t.stopped), Requests: len(t.exchanges),
+		Stopped: masked(t.stopped), Requests: len(t.exchanges), seen: map[string]map[string]bool{},
 	}
 	if name, in, of := t.nearest(); t.promised == nil && 2*in > of {
 		report.Nearest = name
@@ -136,6 +141,7 @@ func judge(t *transcript, mode Mode) *Report {
 			continue
 		}
 		report.Rules.Observed++
+		report.seen[rule.ID] = v.tools
 		report.Seen += seen
 		weight := float64(rule.Harm.Weight())
 		full += weight
@@ -205,7 +211,7 @@ func findings(rule *Rule, broken []breach) (list []Finding) {
 		}
 		if b.tool != nil {
 			f.Tool = b.tool.Name
-			f.Entry = strings.ReplaceAll(rule.Entry, "TOOL", b.tool.Name)
+			f.Entry = strings.ReplaceAll(rule.Entry, "TOOL", YAMLWord(b.tool.Name))
 		}
 		if b.at != nil {
 			f.Frames, f.Repeat = frames(b.at), b.at.repeat()

@@ -47,6 +47,14 @@ type tool struct {
 	believed bool // the user says that it only reads
 }
 
+// nameOf returns the name of a tool, or "".
+func nameOf(t *tool) string {
+	if t == nil {
+		return ""
+	}
+	return t.Name
+}
+
 // annotations are a tool's hints; nil: it does not say.
 type annotations struct {
 	ReadOnly    *bool `json:"readOnlyHint"`

@@ -65,6 +65,10 @@ func (c *checkCommand) Run(ctx context.Context, env *term.Environment, command t
 	if err != nil {
 		return err
 	}
+	known, err := c.Files.baseline()
+	if err != nil {
+		return err
+	}
 	if c.DryRun {
 		return c.printPlan(ctx, env, to, options)
 	}
@@ -73,6 +77,9 @@ func (c *checkCommand) Run(ctx context.Context, env *term.Environment, command t
 	}
 	report := check.Check(ctx, to, options)
 	report.FailOn, report.Target = check.Harm(c.FailOn), c.target(command)
+	if known != nil {
+		report.Know(known)
+	}
 	if err := c.Files.write(env, report); err != nil {
 		return err
 	}
@@ -88,6 +95,9 @@ func (c *checkCommand) Run(ctx context.Context, env *term.Environment, command t
 		term.Printf(env.Stdout, "%s\n", text)
 	case stdout == "":
 		printReport(env, report)
+	}
+	if c.Files.WriteBaseline != "" { // all of them are known now
+		return nil
 	}
 	return verdict(report)
 }
@@ -145,6 +155,10 @@ func (c *checkCommand) options() (check.Options, error) {
 func verdict(report *check.Report) error {
 	if n := report.Failing(); n > 0 {
 		return fmt.Errorf("%d of the findings can do harm (--fail-on %s)", n, report.FailOn)
+	}
+	if n := len(report.Mended); n > 0 {
+		err := fmt.Errorf("%d of the findings in the baseline are mended", n)
+		return term.Hint(err, "take them out of it, or write it anew with --write-baseline")
 	}
 	return nil
 }
@@ -212,6 +226,12 @@ func printReport(env *term.Environment, report *check.Report) {
 			printFindings(paint, report, report.Findings[i:])
 		}
 	}
+	if len(report.Mended) > 0 {
+		paint.Printf(term.Plain, "\nmended, and still in the baseline:\n")
+	}
+	for i := range report.Mended {
+		paint.Printf(term.Red, "  %s\n", report.Mended[i])
+	}
 	if len(report.NotObserved) > 0 {
 		paint.Printf(term.Plain, "\nnot observed:\n")
 	}
@@ -244,7 +264,11 @@ func printFindings(paint term.Painter, report *check.Report, list []check.Findin
 		if list[i].Tool != "" {
 			where = list[i].Tool + ": "
 		}
-		paint.Printf(term.Plain, "          %s%s\n", where, list[i].Said)
+		known := ""
+		if list[i].Known != "" {
+			known = " (known: " + list[i].Known + ")"
+		}
+		paint.Printf(term.Plain, "          %s%s%s\n", where, list[i].Said, known)
 	}
 	if n > shownTools {
 		paint.Printf(term.Plain, "          and %d more tools\n", n-shownTools)

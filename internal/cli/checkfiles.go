@@ -10,16 +10,19 @@ import (
 	"github.com/recoursehq/recourse/internal/check"
 	"github.com/recoursehq/recourse/internal/check/report"
 	"github.com/recoursehq/recourse/internal/cli/term"
+	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
 // checkFiles are the files that a check writes.
 type checkFiles struct {
-	SARIF        string `placeholder:"FILE" group:"files" help:"Write the findings in SARIF 2.1.0, for code scanning."`
-	JUnit        string `name:"junit" placeholder:"FILE" group:"files" help:"Write a test result for each rule, as JUnit does."`
-	HTML         string `name:"html" placeholder:"FILE" group:"files" help:"Write a page of one file, with the evidence."`
-	Markdown     string `placeholder:"FILE" group:"files" help:"Write a summary in Markdown."`
-	Badge        string `placeholder:"FILE" group:"files" help:"Write the grade as a small picture, in SVG."`
-	Traceability string `placeholder:"FILE" group:"files" help:"Write what was tested of the specification, in SEP-2484's form."`
+	SARIF         string `placeholder:"FILE" group:"files" help:"Write the findings in SARIF 2.1.0, for code scanning."`
+	JUnit         string `name:"junit" placeholder:"FILE" group:"files" help:"Write a test result for each rule, as JUnit does."`
+	HTML          string `name:"html" placeholder:"FILE" group:"files" help:"Write a page of one file, with the evidence."`
+	Markdown      string `placeholder:"FILE" group:"files" help:"Write a summary in Markdown."`
+	Badge         string `placeholder:"FILE" group:"files" help:"Write the grade as a small picture, in SVG."`
+	Baseline      string `placeholder:"FILE" group:"files" help:"Findings that are known, and do not fail the check."`
+	WriteBaseline string `placeholder:"FILE" group:"files" help:"Write all findings as a baseline."`
+	Traceability  string `placeholder:"FILE" group:"files" help:"Write what was tested of the specification, in SEP-2484's form."`
 }
 
 // output is a file that is written in a form.
@@ -37,6 +40,7 @@ func (c *checkFiles) list() (asked []output) {
 		{"--markdown", c.Markdown, report.Markdown},
 		{"--badge", c.Badge, report.Badge},
 		{"--traceability", c.Traceability, report.Traceability},
+		{"--write-baseline", c.WriteBaseline, check.WriteBaseline},
 	} {
 		if o.path != "" {
 			asked = append(asked, o)
@@ -60,6 +64,22 @@ func (c *checkFiles) onStdout(json bool) (flag string, err error) {
 		flag = o.flag
 	}
 	return flag, nil
+}
+
+// baseline reads the baseline; nil: there is none.
+func (c *checkFiles) baseline() (*check.Baseline, error) {
+	if c.Baseline == "" {
+		return nil, nil //nolint:nilnil // most runs have none
+	}
+	src, err := os.ReadFile(filepath.Clean(c.Baseline))
+	if err != nil {
+		return nil, term.Usage(fmt.Errorf("read the baseline: %w", err))
+	}
+	known, err := check.ReadBaseline(c.Baseline, src)
+	if _, mistakes := errors.AsType[strictyaml.Errors](err); err != nil && !mistakes {
+		return nil, term.Usage(err)
+	}
+	return known, err
 }
 
 // write writes them.

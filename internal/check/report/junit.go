@@ -80,7 +80,7 @@ func junitOf(r *check.Report, rule *check.Rule, unseen string) junitCase {
 	var text strings.Builder
 	fails := 0
 	for _, f := range findingsOf(r, rule.ID) {
-		fmt.Fprintf(&text, "%s: %s\n", where(f), plain(f.Said))
+		fmt.Fprintf(&text, "%s: %s%s\n", where(f), plain(f.Said), known(f))
 		if r.Fails(f) {
 			fails++
 		}

@@ -29,10 +29,13 @@ func Markdown(w io.Writer, r *check.Report) error {
 		if r.Fails(f) {
 			harm = "**" + harm + "**"
 		}
-		fmt.Fprintf(&b, "| %s | [%s](%s) | %s | %s |\n", harm, f.Title, page(f.Page), code(where(f)), code(f.Said))
+		fmt.Fprintf(&b, "| %s | [%s](%s) | %s | %s |\n", harm, f.Title, page(f.Page), code(where(f)), code(f.Said+known(f)))
 	}
 	if more := len(r.Findings) - maxRows; more > 0 {
 		fmt.Fprintf(&b, "\nAnd %d more findings.\n", more)
+	}
+	for i := range r.Mended {
+		fmt.Fprintf(&b, "\n**Mended, and still in the baseline**: %s\n", code(r.Mended[i].String()))
 	}
 	mends(&b, r)
 	if len(r.NotObserved) > 0 {

@@ -30,6 +30,14 @@ func where(f *check.Finding) string {
 	return plain(f.Tool)
 }
 
+// known says why a finding does not fail a run.
+func known(f *check.Finding) string {
+	if f.Known == "" {
+		return ""
+	}
+	return " (known: " + plain(f.Known) + ")"
+}
+
 // findingsOf returns the findings of a rule.
 func findingsOf(r *check.Report, rule string) (found []*check.Finding) {
 	for i := range r.Findings {

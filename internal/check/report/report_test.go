@@ -209,6 +209,19 @@ func TestTraceability(t *testing.T) {
 	}
 }
 
+// A baseline that is written is read again, whatever a tool is called.
+func TestBaselineOfAHostileServer(t *testing.T) {
+	t.Parallel()
+	r := hostileReport(t)
+	known, err := check.ReadBaseline("known.yaml", []byte(written(t, check.WriteBaseline, r)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Know(known); r.Failing() > 0 || len(r.Mended) > 0 {
+		t.Errorf("%d still fail, mended: %v", r.Failing(), r.Mended)
+	}
+}
+
 // A line to repeat a call is safe to paste, whatever a tool is called.
 func TestCallIsQuoted(t *testing.T) {
 	t.Parallel()

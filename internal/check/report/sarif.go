@@ -70,6 +70,10 @@ func sarifResult(r *check.Report, f *check.Finding) *sarif.Result {
 		WithMessage(sarifText(where(f) + ": " + f.Said)).WithOccurrenceCount(f.Times).
 		AddLocation(sarif.NewLocation().WithPhysicalLocation(file).AddLogicalLocation(tool)).
 		WithPartialFingerprints(map[string]string{"ruleAndTool/v1": hash, "primaryLocationLineHash": hash + ":1"})
+	if f.Known != "" {
+		accepted := sarif.NewSuppression().WithKind("external").WithStatus("accepted").WithJustification(f.Known)
+		result.AddSuppression(accepted)
+	}
 	evidence := sarif.NewPropertyBag().Add("mend", f.Mend)
 	for name, value := range map[string]string{"entry": f.Entry, "repeat": r.Call(f), "frames": strings.Join(f.Frames, "\n")} {
 		if value != "" {
