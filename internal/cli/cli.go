@@ -50,6 +50,8 @@ type commands struct {
 	Contract contractCommand         `cmd:"" help:"List, show and check contracts."`
 	Key      storage.KeyCommand      `cmd:"" help:"Make, list and revoke API keys of callers."`
 	Inject   injectCommand           `cmd:"" help:"Make calls fail on purpose, between a client and a server."`
+	Record   recordCommand           `cmd:"" help:"Keep a session between a client and a server, without credentials."`
+	Replay   replayCommand           `cmd:"" help:"Play the server's side of a recorded session."`
 	Demo     serve.DemoCommand       `cmd:"" help:"Show a failing server with and without the gateway."`
 	Schema   schemaCommand           `cmd:"" help:"Print the JSON Schema of a kind of file, for editors."`
 	Version  versionCommand          `cmd:"" help:"Print the version."`

@@ -59,6 +59,8 @@ func TestHelpShowsAnExampleThatRuns(t *testing.T) {
 		{"inject"},
 		{"inject", "run"},
 		{"inject", "ls"},
+		{"record"},
+		{"replay"},
 		{"tools"},
 		{"failures"},
 		{"once", "ls"},

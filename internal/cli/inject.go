@@ -89,7 +89,11 @@ func (c *injectRun) Run(ctx context.Context, env *term.Environment, command term
 	}
 	switch {
 	case traffic == inject.Stdio:
-		err = relay(ctx, env, injector, command)
+		err = relay(ctx, env, command, func(p pipes) error {
+			r := &inject.Relay{Injector: injector, FromClient: env.Stdin, ToClient: env.Stdout, FromServer: p.out, ToServer: p.in}
+			r.Exit = p.kill
+			return r.Run(ctx)
+		})
 	case c.Proxy:
 		err = c.forward(ctx, env, inject.Forward(inject.NewTransport(injector, traffic, direct())), command)
 	default:

@@ -3,12 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/cli/term"
-	"github.com/recoursehq/recourse/internal/lab/inject"
 	"github.com/recoursehq/recourse/internal/upstream/process"
 )
 
@@ -24,8 +24,16 @@ func child(ctx context.Context, env *term.Environment, command term.ServerComman
 	return cmd
 }
 
-// relay runs between a host and a program until the program, and everything that it started, ends.
-func relay(ctx context.Context, env *term.Environment, i *inject.Injector, command term.ServerCommand) error {
+// pipes are the standard input and output of a program.
+type pipes struct {
+	in   io.WriteCloser
+	out  io.Reader
+	kill func()
+}
+
+// relay runs between a host and a program until the program, and everything that it started, ends. run passes messages on until
+// the program's output ends.
+func relay(ctx context.Context, env *term.Environment, command term.ServerCommand, run func(pipes) error) error {
 	cmd := child(context.WithoutCancel(ctx), env, command)
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -48,8 +56,7 @@ func relay(ctx context.Context, env *term.Environment, i *inject.Injector, comma
 		}
 	})
 	defer stop()
-	r := &inject.Relay{Injector: i, FromClient: env.Stdin, ToClient: env.Stdout, FromServer: out, ToServer: in, Exit: group.Kill}
-	relayed := r.Run(ctx)
+	relayed := run(pipes{in, out, group.Kill})
 	_ = in.Close() // in case only its output has ended
 	if err := ended(ctx, command, cmd.Wait()); err != nil {
 		return err

@@ -17,12 +17,19 @@ import (
 // its path; an HTTP API is found below target's path. User and password in target are for requests without
 // credentials of their own. Serve it with [Server], since resets need the connection.
 func Front(t *Transport, target *url.URL) http.Handler {
+	return front(t, target, t.traffic == API)
+}
+
+// Pass returns a handler that passes everything on to the MCP server at target through t, as [Front] does.
+func Pass(t http.RoundTripper, target *url.URL) http.Handler { return front(t, target, false) }
+
+func front(t http.RoundTripper, target *url.URL, api bool) http.Handler {
 	return proxy(t, func(r *httputil.ProxyRequest) {
 		if target.User != nil && r.Out.Header.Get("Authorization") == "" {
 			password, _ := target.User.Password()
 			r.Out.SetBasicAuth(target.User.Username(), password)
 		}
-		if t.traffic == API {
+		if api {
 			r.SetURL(target)
 			return
 		}
@@ -82,7 +89,7 @@ func proxy(t http.RoundTripper, rewrite func(*httputil.ProxyRequest)) http.Handl
 			case errors.Is(err, errRefused), r.Context().Err() != nil, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 				abort()
 			default:
-				http.Error(w, "recourse inject: the server cannot be reached: "+err.Error(), http.StatusBadGateway)
+				http.Error(w, "recourse: the server cannot be reached: "+err.Error(), http.StatusBadGateway)
 			}
 		},
 	}

@@ -154,9 +154,9 @@ var layers = []layer{
 		up:       "it is what is kept of one server, and does not know what a call is",
 	},
 	{
-		packages: []string{"internal/gateway", "internal/lab/inject", "mcptool", "recovery"},
+		packages: []string{"internal/gateway", "internal/lab/inject", "internal/lab/record", "mcptool", "recovery"},
 		up:       "it is embedded in other people's programs, without the pages and the commands",
-		beside:   "gateway, author, caller, checker and injector meet on the wire, where each must hold alone",
+		beside:   "gateway, author, caller, checker, injector and recorder meet on the wire, where each must hold alone",
 	},
 	{
 		packages: []string{"internal/test/gatewaytest"},
