@@ -28,20 +28,35 @@ func New[P, R any](session Session[P, R], c *contract.Contract, options ...Optio
 	return &Client[P, R]{session: session, engine: newEngine(c, options)}
 }
 
+type keyKey struct{}
+
+// WithKey returns a context whose next call has that idempotency key: a text of the caller's own for each write that it means. Each
+// repetition of the call carries it, in _meta, whether the client or the caller makes it, so that a gateway or server that knows such keys
+// does it once. Without one the client sends none: a new one for each call would say that a caller who repeats it means another one.
+func WithKey(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, keyKey{}, key)
+}
+
+// keyMember is the member of _meta that has the idempotency key.
+const keyMember = "io.github.recoursehq/idempotencyKey"
+
 // CallTool calls a tool, and does what the contract says if the call fails. The package documentation says what it returns.
-// Params are sent unchanged, except for a retry with other arguments.
+// Params are sent unchanged, except for a retry with other arguments, and for a key.
 func (c *Client[P, R]) CallTool(ctx context.Context, params P) (R, error) {
 	var none R
 	form, err := formOf(params)
 	if err != nil {
 		return none, err
 	}
+	if _, ok := ctx.Value(keyKey{}).(string); !ok && form.key != "" {
+		ctx = WithKey(ctx, form.key)
+	}
 	var last R // the result as the session has returned it
 	var lastRaw json.RawMessage
-	send := func(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, error) {
+	send := func(ctx context.Context, tool string, arguments json.RawMessage, key string) (json.RawMessage, error) {
 		p := params
-		if tool != form.tool || string(arguments) != string(form.arguments) {
-			if p, err = paramsOf[P](form, tool, arguments); err != nil {
+		if tool != form.tool || string(arguments) != string(form.arguments) || key != form.key {
+			if p, err = paramsOf[P](form, tool, arguments, key); err != nil {
 				return nil, err
 			}
 		}
@@ -77,7 +92,9 @@ func (c *Client[P, R]) CallTool(ctx context.Context, params P) (R, error) {
 type callForm struct {
 	tool      string
 	arguments json.RawMessage
-	nested    bool // in a member params
+	meta      json.RawMessage
+	key       string // in meta
+	nested    bool   // in a member params
 }
 
 func formOf(params any) (callForm, error) {
@@ -93,12 +110,16 @@ func formOf(params any) (callForm, error) {
 	if f.tool = textOf(lookup(raw, "/name")); f.tool == "" {
 		return callForm{}, fmt.Errorf("recovery: %T names no tool", params)
 	}
-	f.arguments = lookup(raw, "/arguments")
+	f.arguments, f.meta = lookup(raw, "/arguments"), lookup(raw, "/_meta")
+	f.key = textOf(member(f.meta, keyMember))
 	return f, nil
 }
 
-func paramsOf[P any](form callForm, tool string, arguments json.RawMessage) (p P, err error) {
+func paramsOf[P any](form callForm, tool string, arguments json.RawMessage, key string) (p P, err error) {
 	call := map[string]any{"name": tool, "arguments": arguments}
+	if key != "" {
+		call["_meta"] = withMembers(form.meta, map[string]any{keyMember: key})
+	}
 	if len(arguments) == 0 {
 		delete(call, "arguments")
 	}

@@ -17,7 +17,7 @@ const connecting = "connect"
 // its own each time. Its context ends with ctx, and that of an attempt which has failed with the attempt.
 func Connect[S any](ctx context.Context, c *contract.Contract, connect func(ctx context.Context) (S, error), options ...Option) (S, error) {
 	var session, none S
-	open := func(attempt context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
+	open := func(attempt context.Context, _ string, _ json.RawMessage, _ string) (json.RawMessage, error) {
 		lasting, end := context.WithCancel(ctx) // a session outlives its attempt
 		keep := context.AfterFunc(attempt, end)
 		var err error

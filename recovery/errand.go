@@ -15,8 +15,8 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// send makes one call of a tool, and returns the member "result" of its answer as JSON.
-type send func(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, error)
+// send makes one call of a tool with an idempotency key, if there is one, and returns the member "result" of its answer as JSON.
+type send func(ctx context.Context, tool string, arguments json.RawMessage, key string) (json.RawMessage, error)
 
 // An engine recovers, independent of the SDK.
 type engine struct {
@@ -42,6 +42,7 @@ type errand struct {
 	send      send
 	tool      string
 	arguments json.RawMessage
+	key       string // of the caller
 	report    *Report
 
 	attempt   int  // that was sent
@@ -57,11 +58,13 @@ type errand struct {
 // call calls a tool, and does everything that the contract asks of a client.
 func (g *engine) call(ctx context.Context, s send, tool string, arguments json.RawMessage) (json.RawMessage, error) {
 	report, _ := ctx.Value(reportKey{}).(*Report)
+	key, _ := ctx.Value(keyKey{}).(string)
 	left := g.options.timeLeft(ctx)
-	ctx, cancel := context.WithTimeout(context.WithValue(ctx, reportKey{}, (*Report)(nil)), left)
+	ctx = context.WithValue(context.WithValue(ctx, reportKey{}, (*Report)(nil)), keyKey{}, nil) // both are for this call alone
+	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
 	x := &errand{
-		engine: g, ctx: ctx, send: s, tool: tool, arguments: g.withFormat(tool, arguments), report: report,
+		engine: g, ctx: ctx, send: s, tool: tool, arguments: g.withFormat(tool, arguments), key: key, report: report,
 		ends: g.options.clock.Now().Add(left),
 	}
 	return x.run()
@@ -184,8 +187,11 @@ func (x *errand) try(action Action, tool string, arguments json.RawMessage) (jso
 	}
 	began := x.now()
 	ctx, cancel := context.WithTimeout(x.ctx, x.attemptTime(tool))
-	said := new(httpAnswer)
-	result, err := x.send(context.WithValue(ctx, httpAnswerKey{}, said), tool, arguments)
+	said, key := new(httpAnswer), x.key
+	if action != ActionCall || string(arguments) != string(x.arguments) { // what remains of a batch is another call
+		key = ""
+	}
+	result, err := x.send(context.WithValue(ctx, httpAnswerKey{}, said), tool, arguments, key)
 	cancel()
 	failure, lost := x.read(result, err, said)
 	x.refused, x.status = false, 0

@@ -30,6 +30,7 @@ type server struct {
 	mu     sync.Mutex
 	script map[string][]any // by tool: an error, a *recourse.Error, or a result as JSON
 	calls  []string
+	keys   []any // that came with them
 	times  []time.Duration
 	began  time.Time
 }
@@ -45,6 +46,7 @@ func (s *server) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp
 	}
 	s.mu.Lock()
 	s.calls = append(s.calls, params.Name+string(arguments))
+	s.keys = append(s.keys, params.Meta["io.github.recoursehq/idempotencyKey"])
 	s.times = append(s.times, time.Since(s.began))
 	answers := s.script[params.Name]
 	if len(answers) == 0 {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 import pickle
@@ -17,10 +18,12 @@ from recourse_client import (
     InvalidValue,
     MissingParam,
     NotFound,
+    Options,
     Partial,
     RateLimited,
     Unavailable,
     builtin,
+    recover,
 )
 
 
@@ -115,3 +118,37 @@ def test_a_decision_needs_no_session() -> None:
     contract = Contract("recourse")
     assert contract.decide(RateLimited(7), "reads", 1, 60_000, 0).wait_ms == 7000
     assert not contract.decide(Failure.of({"kind": "timeout"}), "writes", 1, 60_000).repeat
+
+
+LIMITED = {"isError": True, "content": [{"type": "text", "text": "[rate_limited] Later."}]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answers", "keys"),
+    [
+        ({}, [LIMITED, {"content": []}], ["k", "k"]),
+        ({"workspace_id": "w"}, [OSError("reset"), {"content": []}], ["k", None]),  # a verify call is another call
+    ],
+)
+def test_each_repetition_carries_the_key(arguments: Any, answers: list[Any], keys: list[str | None]) -> None:
+    got = []
+
+    class Session:
+        async def call_tool(self, name: str, arguments: Any, meta: Any = None) -> Any:
+            got.append((meta or {}).get("io.github.recoursehq/idempotencyKey"))
+            answer = answers.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+    async def call() -> None:
+        async def sleep(_: float) -> None: ...
+
+        session = recover(Session(), "studies", Options(sleep=sleep))
+        try:
+            await session.call_tool("study_create", arguments, key="k")
+        except Failure:
+            pass
+
+    asyncio.run(call())
+    assert got == keys

@@ -5,6 +5,7 @@ export type { Decision, Nature } from "./decide.js";
 export { kinds, metaKey } from "./kinds.js";
 export {
   CallFailed, type Called, type Caller, InputNeeded, type RecoverOptions, type Step, type Tool, type Verification,
+  withKey,
 } from "./options.js";
 export type { HeadersLike, Reading } from "./read.js";
 export { Server } from "./server.js";

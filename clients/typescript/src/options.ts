@@ -8,10 +8,25 @@ export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer
 export type BareSignal = Record<"addEventListener" | "removeEventListener", (on: "abort", run: () => void) => void>
   & { readonly aborted: boolean; readonly reason?: unknown };
 export type HTTPAnswer = { readonly status: number; readonly headers: HeadersLike; text(): Promise<string> };
-export type Called = { readonly name: string; readonly arguments?: Arguments | undefined };
-export type Params = { name: string; arguments?: { [name: string]: unknown } };
+export type Called =
+  { readonly name: string; readonly arguments?: Arguments | undefined; readonly _meta?: Arguments | undefined };
+export type Params = { name: string; arguments?: { [name: string]: unknown }; _meta?: { [name: string]: unknown } };
 /** A function that calls a tool and passes on the signal. */
 export type Caller = (params: Params, signal: Signal) => Promise<unknown>;
+
+/** The member of `_meta` that has a call's idempotency key. */
+const keyMember = "io.github.recoursehq/idempotencyKey";
+
+/** Returns params with an idempotency key: a text of the caller's own for each write that it means. Each repetition of
+ * the call carries it, whoever makes it, so that a gateway or server that knows such keys does it once. */
+export const withKey = <P extends Called>(params: P, key: string): P =>
+  ({ ...params, _meta: { ...params._meta, [keyMember]: key } });
+
+/** Returns the same `_meta` for another call. */
+export function withoutKey(meta: Arguments | undefined): Arguments | undefined {
+  const { [keyMember]: _, ...others } = meta ?? {};
+  return meta && others;
+}
 
 /** A step of a call, in its attempt-th attempt. A wait is reported before it begins, every other step after its end. */
 export interface Step {

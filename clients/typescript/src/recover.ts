@@ -5,7 +5,7 @@ import { backoff, type Decision, judge, maySucceed, type Nature, refuse, settle 
 import { keptStatus } from "./fetch.js";
 import {
   type BareSignal, type Called, type Caller, CallFailed, InputNeeded, type Params,
-  type RecoverOptions, type Signal, type Step,
+  type RecoverOptions, type Signal, type Step, withoutKey,
 } from "./options.js";
 import { failureOf, parseError, parseResult, readHTTP, type Reading, statedBy } from "./read.js";
 import {
@@ -23,19 +23,21 @@ declare const clearTimeout: (timer: unknown) => void;
 
 /** One call of the caller, with everything that is done for it. */
 export type Exchange = ReturnType<typeof exchange>;
-function exchange(c: Tables, call: Caller, tool: string, given: Arguments, options: RecoverOptions) {
+function exchange(c: Tables, call: Caller, params: Called, options: RecoverOptions) {
+  const { name: tool, arguments: given = {}, _meta: meta } = params;
   const ends = Date.now() + (options.timeoutMs ?? 300_000);
   const state = { server: options.server ?? new Server(), attempt: 0, answers: 0, connected: false };
   const format = c.table.layouts[0].format?.argument ?? "";
   const schema = copyOf(options.tools?.find((t) => t.name === tool)?.inputSchema);
   const hasFormat = child(child(schema, "properties"), format) !== undefined;
   const args: Arguments = hasFormat ? { [format]: "json", ...given } : given;
-  return { c, call, tool, args, options, ends, ...state, cause: undefined as unknown, answer: undefined as unknown };
+  const ended = { cause: undefined as unknown, answer: undefined as unknown };
+  return { c, call, tool, args, meta, options, ends, ...state, ...ended };
 }
 
 /** Calls a tool, and follows the contract if the call fails. */
 export async function recovered<R>(c: Tables, caller: Caller, call: Called, options: RecoverOptions): Promise<R> {
-  const x = exchange(c, caller, call.name, call.arguments ?? {}, options);
+  const x = exchange(c, caller, call, options);
   const { connect, answer } = options;
   const { mistakes } = x.server;
   const mistake = mistakes.get(fingerprint(x));
@@ -191,7 +193,9 @@ async function send(x: Exchange, tool: string, args: Arguments): Promise<Outcome
   const ms = Math.min(x.options.attemptTimeoutMs ?? left(x) - (isLast ? 0 : Math.min(left(x) / 4, 15_000)), left(x));
   x.cause = undefined;
   try {
-    const result = await within(x, ms, (signal) => x.call({ name: tool, arguments: { ...args } }, signal));
+    const meta = args === x.args ? x.meta : withoutKey(x.meta); // what remains of a batch is another call
+    const params = { name: tool, arguments: { ...args }, ...(meta && { _meta: { ...meta } }) };
+    const result = await within(x, ms, (signal) => x.call(params, signal));
     const reading = parseResult(x.c, result);
     return { result, ...reading, ...(reading?.failure && { e: statedBy(reading.failure) }) };
   } catch (cause) {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
-import { builtin, Contract, ContractError } from "@recoursehq/client";
+import { builtin, Contract, ContractError, recover, withKey } from "@recoursehq/client";
 
 test("the built-in contracts load", () => {
   const names = ["commerce", "fieldmcp", "patterns", "recourse", "studies", "terra"];
@@ -54,3 +54,25 @@ test("the first lines of the README work", async (t) => {
   const down = { callTool: async () => { throw new Error("reset"); } };
   await assert.rejects(order(down, "A-17"), /reset/);
 });
+
+const limited = { isError: true, content: [{ type: "text", text: "[rate_limited] Later." }] };
+for (const [what, contract, call, answers, keys] of [
+  ["each repetition carries", "studies", { name: "study_create", arguments: {} }, [limited, { content: [] }], ["k", "k"]],
+  ["a verify call does not carry", "studies", { name: "study_create", arguments: { workspace_id: "w" } },
+    [new Error("reset"), { content: [] }], ["k", undefined]],
+]) {
+  test(`${what} the caller's key`, async () => {
+    const got = [];
+    const client = {
+      callTool: async ({ _meta: meta }) => {
+        got.push(meta["io.github.recoursehq/idempotencyKey"]);
+        const answer = answers.shift();
+        if (answer instanceof Error) throw answer;
+        return answer;
+      },
+    };
+    const session = recover(client, contract, { sleep: async () => {} });
+    await session.callTool(withKey({ ...call, _meta: { progressToken: 1 } }, "k")).catch(() => {});
+    assert.deepEqual(got, keys);
+  });
+}

@@ -10,7 +10,7 @@ from typing import Any
 
 from ._answers import Advice, advised
 from ._decide import Decision, judge, settle
-from ._exchange import RAISES, Exchange
+from ._exchange import KEY, RAISES, Exchange
 from ._failure import Failure, Question
 from ._http import FailureKeeper, sent
 from ._options import Options
@@ -73,11 +73,21 @@ class Recovering:
         self.session, self.contract, self.options = session, contract, options
 
     async def call_tool(
-        self, name: str, arguments: Fields | None = None, *more: Any, options: Options | None = None, **named: Any
+        self,
+        name: str,
+        arguments: Fields | None = None,
+        *more: Any,
+        options: Options | None = None,
+        key: str | None = None,
+        **named: Any,
     ) -> Any:
         """Calls a tool. The result is the session's, or a dict where it was merged from several; Failure and Question
-        are raised. options: for this call, in place of those of recover()."""
+        are raised. options: for this call, in place of those of recover(). key: an idempotency key, a text of the
+        caller's own for each write that it means. Each repetition of the call carries it in its meta, whoever makes it,
+        so that a gateway or server that knows such keys does it once."""
         given = options or self.options
+        if key is not None:
+            named["meta"] = {**(named.get("meta") or {}), KEY: key}
         given = given if given.server else replace(given, server=self.options.server)
         if hasattr(self.session, "call_tool_mcp"):  # a Client of FastMCP
             named = {RAISES: False, **named}

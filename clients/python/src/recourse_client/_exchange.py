@@ -25,6 +25,8 @@ from ._tables import Tables
 _LOG = logging.getLogger("recourse_client")
 # The argument of FastMCP's call_tool that makes it return failures, with the record: its ToolError has only the text.
 RAISES = "raise_on_error"
+# The member of a call's meta that has its idempotency key.
+KEY = "io.github.recoursehq/idempotencyKey"
 
 
 def now() -> float:
@@ -198,6 +200,8 @@ class Exchange:
         try:
             more = self.more if action == "call" else ()
             named = {name: v for name, v in self.named.items() if action == "call" or name == RAISES}
+            if arguments is not self.arguments and named.get("meta"):  # what remains of a batch is another call
+                named["meta"] = {name: v for name, v in named["meta"].items() if name != KEY}
             result = await within(
                 min(limit, self.left()), self.session.call_tool(tool, dict(arguments), *more, **named)
             )
