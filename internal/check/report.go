@@ -32,6 +32,11 @@ type Report struct {
 	// Mended is what a baseline lists although it is mended. It fails a run.
 	Mended []Known `json:"mended,omitempty"`
 
+	// Reach is the key of a configuration by which a gateway reaches the server.
+	Reach string `json:"-"`
+	// Drafts is what drafts are made of.
+	Drafts Seen `json:"-"`
+
 	seen map[string]map[string]bool // of which tools each rule was observed
 }
 
@@ -159,6 +164,7 @@ func judge(t *transcript, mode Mode) *Report {
 		report.Grade = letter(report.Score, harmful)
 	}
 	sortByHarm(report.Findings)
+	report.Drafts = t.seen(report.Findings)
 	return report
 }
 

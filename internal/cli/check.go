@@ -77,6 +77,7 @@ func (c *checkCommand) Run(ctx context.Context, env *term.Environment, command t
 	}
 	report := check.Check(ctx, to, options)
 	report.FailOn, report.Target = check.Harm(c.FailOn), c.target(command)
+	report.Reach = c.reach(command)
 	if known != nil {
 		report.Know(known)
 	}
@@ -149,6 +150,19 @@ func (c *checkCommand) options() (check.Options, error) {
 		options.Contract = promised
 	}
 	return options, nil
+}
+
+// reach returns the key of a configuration that reaches the server.
+func (c *checkCommand) reach(command term.ServerCommand) string {
+	mask := redact.New(redact.Secrets)
+	if c.URL != "" {
+		return "url: " + check.YAMLWord(mask.String(c.URL))
+	}
+	words := make([]string, 0, len(command))
+	for _, word := range command {
+		words = append(words, check.YAMLWord(mask.String(word)))
+	}
+	return "command: [" + strings.Join(words, ", ") + "]"
 }
 
 // verdict returns the error for a report with findings that matter.

@@ -22,6 +22,8 @@ type checkFiles struct {
 	Badge         string `placeholder:"FILE" group:"files" help:"Write the grade as a small picture, in SVG."`
 	Baseline      string `placeholder:"FILE" group:"files" help:"Findings that are known, and do not fail the check."`
 	WriteBaseline string `placeholder:"FILE" group:"files" help:"Write all findings as a baseline."`
+	Entry         string `placeholder:"FILE" group:"files" help:"Write the server's entry for recourse.yaml, as far as it is known."`
+	Draft         string `placeholder:"FILE" group:"files" help:"Write the failures that were seen as a contract."`
 	Traceability  string `placeholder:"FILE" group:"files" help:"Write what was tested of the specification, in SEP-2484's form."`
 }
 
@@ -40,6 +42,8 @@ func (c *checkFiles) list() (asked []output) {
 		{"--markdown", c.Markdown, report.Markdown},
 		{"--badge", c.Badge, report.Badge},
 		{"--traceability", c.Traceability, report.Traceability},
+		{"--entry", c.Entry, report.Entry},
+		{"--draft", c.Draft, report.Draft},
 		{"--write-baseline", c.WriteBaseline, check.WriteBaseline},
 	} {
 		if o.path != "" {

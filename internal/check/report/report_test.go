@@ -15,9 +15,11 @@ import (
 
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 
+	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/check"
 	"github.com/recoursehq/recourse/internal/check/report"
 	"github.com/recoursehq/recourse/internal/check/server"
+	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
@@ -219,6 +221,27 @@ func TestBaselineOfAHostileServer(t *testing.T) {
 	}
 	if r.Know(known); r.Failing() > 0 || len(r.Mended) > 0 {
 		t.Errorf("%d still fail, mended: %v", r.Failing(), r.Mended)
+	}
+}
+
+// What is drafted of a hostile server is configuration, and a contract that reads its failures.
+func TestDrafts(t *testing.T) {
+	t.Parallel()
+	r := hostileReport(t)
+	draft := written(t, report.Draft, r)
+	set := contract.Builtin()
+	if _, err := set.Load("draft.yaml", []byte(draft)); err != nil {
+		t.Errorf("%v\n%s", err, draft)
+	}
+	r.Reach = "url: http://127.0.0.1:9101/mcp"
+	entry := written(t, report.Entry, r)
+	known := config.Options{KnownContracts: []string{contract.Default}, KnownFamilies: []string{"general"}}
+	parsed, err := config.Parse("recourse.yaml", []byte(entry), known)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, entry)
+	}
+	if len(parsed.Servers) != 1 || !strings.Contains(entry, "note_get: {read_only: true}") {
+		t.Error(entry)
 	}
 }
 
