@@ -25,6 +25,10 @@ func TestMain(m *testing.M) {
 		(&fixture{breaks: breaks}).serveStdio(os.Stdin, os.Stdout)
 		os.Exit(0)
 	}
+	if name := os.Getenv("FIXTURE_HOSTILE"); name != "" {
+		serveHostile(name)
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 

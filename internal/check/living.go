@@ -2,7 +2,8 @@ package check
 
 import (
 	"errors"
-	"strconv"
+	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/recoursehq/recourse/internal/check/server"
@@ -15,9 +16,15 @@ import (
 // noTool is the name of a tool that no server has.
 const noTool = "recourse_check_no_such_tool"
 
+// noParams are the params of a request that needs none.
+var noParams = json.Value("{}")
+
+// noCall are the params of a call of it.
+var noCall = json.Value(`{"name":"` + noTool + `","arguments":{}}`)
+
 // unknownTool calls a tool that does not exist.
 func (r *runner) unknownTool(s step) {
-	r.send(s, wire.MethodToolsCall, json.Value(`{"name":"`+noTool+`","arguments":{}}`))
+	r.send(s, wire.MethodToolsCall, noCall)
 }
 
 // unknownMethod sends a request of a method that does not exist.
@@ -26,7 +33,7 @@ func (r *runner) unknownMethod(s step) { r.send(s, "recourse/no-such-method", js
 // ids sends requests with ids of other forms.
 func (r *runner) ids(s step) {
 	for _, id := range []string{`"recourse-check"`, `"7"`, "4294967296"} {
-		r.exchange(r.options.Timeout, s, server.Message{Text: request(id, wire.MethodPing, nil), ID: id, Head: r.headers()})
+		r.exchange(r.options.Timeout, s, r.messageOf(id, wire.MethodToolsList, noParams))
 		if r.t.stopped != "" {
 			return
 		}
@@ -36,49 +43,45 @@ func (r *runner) ids(s step) {
 // cancel cancels a request that has long been answered, and asks whether all is well.
 func (r *runner) cancel(s step) {
 	note := json.Value(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"recourse check"}}`)
-	r.exchange(r.options.Timeout, s, server.Message{Text: note, Head: r.headers()})
+	r.exchange(r.options.Timeout, s, server.Message{Text: note, Head: r.legacyHeaders()})
 	if r.t.stopped == "" {
-		r.send(s, wire.MethodPing, nil)
+		r.send(s, wire.MethodToolsList, noParams)
 	}
 }
 
 // version begins a session of a version that does not exist, in a connection of its own.
 func (r *runner) version(s step) {
 	r.apart(s, func(apart *runner) {
-		apart.sendWithin(starting*r.options.Timeout, s, wire.MethodInitialize, initializeParams("2099-01-01"))
+		apart.exchange(starting*r.options.Timeout, s, apart.message(wire.MethodInitialize, initializeParams("2099-01-01")))
 	})
 }
 
 // header sends a request whose header names a version that does not exist.
 func (r *runner) header(s step) {
-	r.next++
-	id := strconv.Itoa(r.next)
-	r.exchange(r.options.Timeout, s, server.Message{
-		Text: request(id, wire.MethodToolsList, json.Value("{}")), ID: id, Head: map[string][]string{wire.HeaderVersion: {"2099-01-01"}},
-	})
+	m := r.message(wire.MethodToolsList, noParams)
+	m.Head = http.Header{wire.HeaderVersion: {"2099-01-01"}}
+	r.exchange(r.options.Timeout, s, m)
 }
 
 // session sends a request in a session that does not exist.
 func (r *runner) session(s step) {
-	r.next++
-	id := strconv.Itoa(r.next)
-	head := map[string][]string{wire.HeaderVersion: {r.t.protocol}, wire.HeaderSession: {"recourse-check-no-such-session"}}
-	r.exchange(r.options.Timeout, s, server.Message{Text: request(id, wire.MethodToolsList, json.Value("{}")), ID: id, Head: head})
+	m := r.message(wire.MethodToolsList, noParams)
+	m.Head = http.Header{wire.HeaderVersion: {r.t.protocol}, wire.HeaderSession: {"recourse-check-no-such-session"}}
+	r.exchange(r.options.Timeout, s, m)
 }
 
 // split sends a message in two pieces, and two in one piece.
 func (r *runner) split(s step) {
-	r.next++
-	id := strconv.Itoa(r.next)
-	text := request(id, wire.MethodPing, nil)
-	r.exchange(r.options.Timeout, s, server.Message{Text: text, ID: id, Cut: len(text) / 2})
+	m := r.message(wire.MethodToolsList, noParams)
+	m.Cut = len(m.Text) / 2
+	r.exchange(r.options.Timeout, s, m)
 	if r.t.stopped != "" {
 		return
 	}
-	first, second := strconv.Itoa(r.next+1), strconv.Itoa(r.next+2)
-	r.next += 2
-	both := append(append(request(first, wire.MethodPing, nil), '\n'), request(second, wire.MethodPing, nil)...)
-	r.exchange(r.options.Timeout, s, server.Message{Text: both, ID: second, Also: []string{first}})
+	first, second := r.message(wire.MethodToolsList, noParams), r.message(wire.MethodToolsList, noParams)
+	second.Text = slices.Concat(first.Text, []byte{'\n'}, second.Text)
+	second.Also = []string{first.ID}
+	r.exchange(r.options.Timeout, s, second)
 }
 
 // atOnce sends twenty requests at once.
@@ -87,13 +90,8 @@ func (r *runner) atOnce(s step) {
 	found := make([]*exchange, many)
 	var all sync.WaitGroup
 	for i := range found {
-		r.next++
-		id := strconv.Itoa(r.next)
-		all.Go(func() {
-			found[i] = r.ask(r.options.Timeout, s, server.Message{
-				Text: request(id, wire.MethodToolsList, json.Value("{}")), ID: id, Head: r.headers(),
-			})
-		})
+		m := r.message(wire.MethodToolsList, noParams)
+		all.Go(func() { found[i] = r.ask(r.options.Timeout, s, m) })
 	}
 	all.Wait()
 	r.t.exchanges = append(r.t.exchanges, found[1:]...)
@@ -104,20 +102,13 @@ func (r *runner) atOnce(s step) {
 func (r *runner) faults(s step) {
 	const faults = 200
 	for range faults {
-		x := r.ask(r.options.Timeout, s, r.faulty())
+		x := r.ask(r.options.Timeout, s, r.message(wire.MethodToolsCall, noCall))
 		if x.answer.Err != nil {
 			r.file(x)
 			return
 		}
 	}
-	r.send(s, wire.MethodToolsList, json.Value("{}"))
-}
-
-func (r *runner) faulty() server.Message {
-	r.next++
-	id := strconv.Itoa(r.next)
-	params := json.Value(`{"name":"` + noTool + `","arguments":{}}`)
-	return server.Message{Text: request(id, wire.MethodToolsCall, params), ID: id, Head: r.headers()}
+	r.send(s, wire.MethodToolsList, noParams)
 }
 
 // garbage sends a text that is not JSON, and asks whether all is well, in a connection of its own.
@@ -126,9 +117,9 @@ func (r *runner) garbage(s step) {
 		if !apart.initialize() {
 			return
 		}
-		apart.exchange(r.options.Timeout, s, server.Message{Text: []byte(`{"jsonrpc": "2.0", "id": 5, "method": `), Head: apart.headers()})
+		apart.exchange(r.options.Timeout, s, server.Message{Text: []byte(`{"jsonrpc": "2.0", "id": 5, "method": `), Head: apart.legacyHeaders()})
 		if apart.conn != nil {
-			apart.send(s, wire.MethodPing, nil)
+			apart.send(s, wire.MethodToolsList, noParams)
 		}
 	})
 }
@@ -142,7 +133,7 @@ func (r *runner) apart(s step, do func(*runner)) {
 	}
 	apart := &runner{
 		ctx: r.ctx, to: r.to, options: r.options, reader: r.reader, conn: conn,
-		t: &transcript{stdio: r.t.stdio, protocol: r.t.protocol},
+		t: &transcript{stdio: r.t.stdio, protocol: r.t.protocol, modern: r.t.modern},
 	}
 	do(apart)
 	conn.Close()

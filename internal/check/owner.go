@@ -61,7 +61,7 @@ func (r *runner) write(s step, seen *writeSeen) {
 	}))
 	seen.parallel = share(one, r.effectsOf(seen, func(arguments json.Value) {
 		var both sync.WaitGroup
-		first, second := r.message(seen.tool, arguments), r.message(seen.tool, arguments)
+		first, second := r.callOf(seen.tool, arguments), r.callOf(seen.tool, arguments)
 		both.Go(func() { r.ask(r.options.Timeout, s, first) })
 		x := r.ask(r.options.Timeout, s, second)
 		both.Wait()
@@ -130,7 +130,7 @@ func (r *runner) made(s step, seen *writeSeen, arguments json.Value, limit time.
 		return nil
 	}
 	s.tool, s.args = seen.tool, arguments
-	x := r.ask(limit, s, r.message(seen.tool, arguments))
+	x := r.ask(limit, s, r.callOf(seen.tool, arguments))
 	if limit == lost { // that there is no answer is meant
 		return x
 	}

@@ -67,8 +67,8 @@ const maxToolsCalled = 60
 // absentID is an id that nothing has. It is the same in each run.
 const absentID = "recourse-check-0f5c2e-no-such-thing"
 
-// plan returns what a mode does with the tools.
-func plan(mode Mode, tools []*tool, stdio, sessions bool) (steps []step) {
+// plan returns what a mode does with a server.
+func plan(mode Mode, t *transcript) (steps []step) {
 	if !mode.includes(Safe) {
 		return nil
 	}
@@ -77,8 +77,8 @@ func plan(mode Mode, tools []*tool, stdio, sessions bool) (steps []step) {
 	if owner {
 		add(probeStands, (*runner).stands)
 	}
-	for _, t := range tools[:min(len(tools), maxToolsCalled)] {
-		steps = append(steps, callsOf(t)...)
+	for _, tool := range t.tools[:min(len(t.tools), maxToolsCalled)] {
+		steps = append(steps, callsOf(tool)...)
 	}
 	if owner {
 		add(probeStands, (*runner).stands)
@@ -89,19 +89,21 @@ func plan(mode Mode, tools []*tool, stdio, sessions bool) (steps []step) {
 	add(probeMethod, (*runner).unknownMethod)
 	add(probeIDs, (*runner).ids)
 	add(probeCancel, (*runner).cancel)
-	add(probeVersion, (*runner).version)
-	if stdio {
+	if !t.modern { // which has no session to begin
+		add(probeVersion, (*runner).version)
+	}
+	if t.stdio {
 		add(probeSplit, (*runner).split)
 	} else {
 		add(probeHeader, (*runner).header)
 	}
-	if sessions {
+	if t.sessions {
 		add(probeSession, (*runner).session)
 	}
 	add(probeAtOnce, (*runner).atOnce)
 	add(probeFaults, (*runner).faults)
 	add(probeGarbage, (*runner).garbage)
-	if stdio {
+	if t.stdio {
 		add(probeKill, (*runner).kill)
 	}
 	return steps

@@ -160,7 +160,10 @@ func judge(t *transcript, mode Mode) *Report {
 	if full > 0 {
 		report.Score = int(100 * got / full)
 	}
-	if report.Seen >= minSeen {
+	switch {
+	case t.dying:
+		report.Grade = "F"
+	case report.Seen >= minSeen:
 		report.Grade = letter(report.Score, harmful)
 	}
 	sortByHarm(report.Findings)

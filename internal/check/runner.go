@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse/contract"
@@ -79,7 +82,7 @@ func run(ctx context.Context, to server.Server, options Options) *transcript {
 
 // steps takes those of the plan.
 func (r *runner) steps() {
-	steps := plan(r.options.Mode, r.t.tools, r.t.stdio, r.t.sessions)
+	steps := plan(r.options.Mode, r.t)
 	for i, s := range steps {
 		switch {
 		case r.ctx.Err() != nil:
@@ -114,15 +117,21 @@ func (r *runner) open() bool {
 // probeStart is the beginning of a session, in every mode.
 const probeStart probe = "initialize"
 
-// initialize begins the session. A server that does not know initialize may be of the modern era.
+// initialize begins the session. A server that refuses it may be of the modern era, which has none.
 func (r *runner) initialize() bool {
-	x := r.sendWithin(starting*r.options.Timeout, step{probe: probeStart}, wire.MethodInitialize, initializeParams(wire.Version20251125))
-	if x.answer.Text == nil {
-		r.t.stopped = x.why()
-		return false
+	first := step{probe: probeStart}
+	if r.t.modern {
+		return true
 	}
-	if x.said.failed {
-		r.t.stopped = "initialize: " + x.said.text
+	x := r.ask(starting*r.options.Timeout, first, r.message(wire.MethodInitialize, initializeParams(wire.Version20251125)))
+	if x.said.failed || x.answer.Status >= http.StatusBadRequest {
+		if r.discover(first) {
+			return true
+		}
+	}
+	r.file(x)
+	if x.answer.Text == nil || x.said.failed {
+		r.t.stopped = "initialize: " + x.why()
 		return false
 	}
 	if !r.t.started {
@@ -134,21 +143,61 @@ func (r *runner) initialize() bool {
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, r.options.Timeout)
 	defer cancel()
-	r.conn.Send(ctx, server.Message{Text: wire.AppendRequest(nil, wire.ID{}, wire.MethodInitialized, nil), Head: r.headers()})
+	r.conn.Send(ctx, server.Message{Text: wire.AppendRequest(nil, wire.ID{}, wire.MethodInitialized, nil), Head: r.legacyHeaders()})
+	return true
+}
+
+// discover asks the server whether it is of the modern era.
+func (r *runner) discover(first step) bool {
+	r.t.modern = true
+	x := r.ask(r.options.Timeout, first, r.message(wire.MethodDiscover, nil))
+	if x.said.failed || !wire.SpeaksModern(x.said.result) {
+		r.t.modern = false
+		return false
+	}
+	r.file(x)
+	about := json.Pointer("/_meta/" + strings.ReplaceAll(wire.MetaServerInfo, "/", "~1"))
+	r.t.started, r.t.protocol = true, wire.Version20260728
+	r.t.name, r.t.version = json.Text(x.said.result, about+"/name"), json.Text(x.said.result, about+"/version")
 	return true
 }
 
 // initializeParams are the params of initialize, of a client that offers nothing.
 func initializeParams(version string) json.Value {
-	return fmt.Appendf(nil, `{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"recourse check","version":"1"}}`, version)
+	return fmt.Appendf(nil, `{"protocolVersion":%q,"capabilities":{},"clientInfo":%s}`, version, clientInfo)
 }
 
-// headers are those of a request in the session.
-func (r *runner) headers() map[string][]string {
+// clientInfo is what a check calls itself.
+const clientInfo = `{"name":"recourse check","version":"1"}`
+
+// legacyHeaders are those of a message in a session.
+func (r *runner) legacyHeaders() http.Header {
 	if r.t.protocol == "" {
 		return nil
 	}
-	return map[string][]string{wire.HeaderVersion: {r.t.protocol}}
+	return http.Header{wire.HeaderVersion: {r.t.protocol}}
+}
+
+// message is a request with an id of its own, in the form of the server's era.
+func (r *runner) message(method string, params json.Value) server.Message {
+	r.next++
+	return r.messageOf(strconv.Itoa(r.next), method, params)
+}
+
+// messageOf is a request with that id.
+func (r *runner) messageOf(id, method string, params json.Value) server.Message {
+	if !r.t.modern {
+		return server.Message{Text: wire.AppendRequest(nil, wire.ID(id), method, params), ID: id, Head: r.legacyHeaders()}
+	}
+	introduced := json.Members{{Name: "_meta", Value: slices.Concat([]byte{'{'}, wire.Introduction([]byte(clientInfo), []byte("{}")), []byte{'}'})}}
+	introduced = append(introduced, json.MembersOf(params)...)
+	text := wire.AppendRequest(nil, wire.ID(id), method, introduced.AppendTo(nil))
+	head := http.Header{}
+	var m wire.Message
+	if wire.Parse(text, &m) == nil {
+		wire.SetHeaders(head, wire.Version20260728, &m)
+	}
+	return server.Message{Text: text, ID: id, Head: head}
 }
 
 // list reads the list of tools.
@@ -182,13 +231,13 @@ func (r *runner) list() {
 		}
 		cursor = found.Next
 		switch {
-		case cursor == "":
+		case cursor == "" && len(r.t.tools) < maxTools:
 			return
 		case seen[cursor]:
 			r.t.endless = fmt.Sprintf("The cursor %s comes again.", quoted(cursor))
 			return
 		case len(r.t.tools) >= maxTools || page+1 >= maxPages:
-			r.t.endless = fmt.Sprintf("There is more after %d tools on %d pages.", len(r.t.tools), page+1)
+			r.t.endless = fmt.Sprintf("There are %d tools on %d pages, and perhaps more.", len(r.t.tools), page+1)
 			return
 		}
 		seen[cursor] = true
@@ -197,35 +246,20 @@ func (r *runner) list() {
 
 // call takes a step that is a call of a tool.
 func (r *runner) call(s step) *exchange {
-	x := r.ask(r.options.Timeout, s, r.message(s.tool, s.args))
-	r.file(x)
-	return x
+	return r.exchange(r.options.Timeout, s, r.callOf(s.tool, s.args))
 }
 
-// message is the call of a tool, with an id of its own.
-func (r *runner) message(t *tool, arguments json.Value) server.Message {
+// callOf is the call of a tool.
+func (r *runner) callOf(t *tool, arguments json.Value) server.Message {
 	params := json.Members{}
 	params.Add("name", json.AppendQuote(nil, t.Name))
 	params.Add("arguments", arguments)
-	r.next++
-	id := strconv.Itoa(r.next)
-	return server.Message{Text: request(id, wire.MethodToolsCall, params.AppendTo(nil)), ID: id, Head: r.headers()}
+	return r.message(wire.MethodToolsCall, params.AppendTo(nil))
 }
 
 // send sends a request and files what comes of it.
 func (r *runner) send(s step, method string, params json.Value) *exchange {
-	return r.sendWithin(r.options.Timeout, s, method, params)
-}
-
-func (r *runner) sendWithin(limit time.Duration, s step, method string, params json.Value) *exchange {
-	r.next++
-	id := strconv.Itoa(r.next)
-	return r.exchange(limit, s, server.Message{Text: request(id, method, params), ID: id, Head: r.headers()})
-}
-
-// request writes a request.
-func request(id, method string, params json.Value) []byte {
-	return wire.AppendRequest(nil, wire.ID(id), method, params)
+	return r.exchange(r.options.Timeout, s, r.message(method, params))
 }
 
 // exchange sends a message and files what comes of it.
@@ -263,7 +297,7 @@ func (r *runner) restart() {
 	r.deaths++
 	r.leave()
 	if r.deaths >= maxDeaths {
-		r.t.stopped = fmt.Sprintf("the server ended %d times", r.deaths)
+		r.t.stopped, r.t.dying = fmt.Sprintf("the server ended %d times", r.deaths), true
 		return
 	}
 	r.open()
@@ -302,7 +336,7 @@ func Plan(ctx context.Context, to server.Server, options Options) ([]string, err
 		return nil, errors.New(t.stopped)
 	}
 	var lines []string
-	for _, s := range plan(mode, t.tools, t.stdio, t.sessions) {
+	for _, s := range plan(mode, t) {
 		lines = append(lines, s.describe())
 	}
 	return lines, nil

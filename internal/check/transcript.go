@@ -16,6 +16,7 @@ type transcript struct {
 	promised  *contract.Contract // or nil
 	stdio     bool
 	started   bool   // there was a session
+	modern    bool   // it speaks the modern era only
 	name      string // as it calls itself
 	version   string
 	protocol  string
@@ -30,6 +31,7 @@ type transcript struct {
 	writes    []*writeSeen
 	stands    []*exchange // the answers of verify calls before and after the tools that read were called
 	stopped   string      // why not all steps were taken
+	dying     bool        // because the server ended again and again
 }
 
 // tool is a tool as the server lists it.

@@ -1,0 +1,123 @@
+//go:build unix
+
+package check_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/check"
+	"github.com/recoursehq/recourse/internal/check/server"
+)
+
+// hostiles are servers that do not play along. Each answers a line, or does not.
+var hostiles = map[string]func(out io.Writer, line string, n int){
+	"hangs at initialize": func(io.Writer, string, int) { select {} },
+	"garbage":             func(out io.Writer, _ string, n int) { fmt.Fprintf(out, "<html>%d</html>\n", n) },
+	"flood": func(out io.Writer, _ string, _ int) {
+		for {
+			if _, err := io.WriteString(out, strings.Repeat("x", 1<<20)+"\n"); err != nil {
+				return
+			}
+		}
+	},
+	"endless line": func(out io.Writer, _ string, _ int) {
+		for {
+			if _, err := io.WriteString(out, strings.Repeat("x", 1<<20)); err != nil {
+				return
+			}
+		}
+	},
+	"dies at initialize": func(io.Writer, string, int) { os.Exit(3) },
+	"dies at each call": func(out io.Writer, line string, _ int) {
+		if strings.Contains(line, "tools/call") {
+			os.Exit(3)
+		}
+		for _, answer := range (&fixture{}).answer(line) {
+			fmt.Fprintln(out, answer)
+		}
+	},
+	"50,000 tools": func(out io.Writer, line string, _ int) {
+		if strings.Contains(line, "tools/list") {
+			one := `{"name":"t","inputSchema":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}}`
+			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}`+"\n", idIn(line), strings.Repeat(one+",", 49_999)+one)
+			return
+		}
+		for _, answer := range (&fixture{}).answer(line) {
+			fmt.Fprintln(out, answer)
+		}
+	},
+	"a schema without an end": func(out io.Writer, line string, _ int) {
+		if strings.Contains(line, "tools/list") {
+			schema := `{"type":"object","$ref":"#/$defs/a","$defs":{"a":{"anyOf":[{"$ref":"#/$defs/a"},{"properties":{"x":{"$ref":"#/$defs/a"}}}]}}}`
+			deep := strings.Repeat(`{"properties":{"x":`, 500) + "{}" + strings.Repeat("}}", 500)
+			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"a","inputSchema":%s},{"name":"b","inputSchema":%s},{"name":"c"},null,`+
+				`{"name":"d","inputSchema":"no"}]}}`+"\n", idIn(line), schema, deep)
+			return
+		}
+		for _, answer := range (&fixture{}).answer(line) {
+			fmt.Fprintln(out, answer)
+		}
+	},
+	"asks back": func(out io.Writer, line string, n int) {
+		fmt.Fprintf(out, `{"jsonrpc":"2.0","id":"q%d","method":"sampling/createMessage","params":{}}`+"\n", n)
+		for _, answer := range (&fixture{}).answer(line) {
+			fmt.Fprintln(out, answer)
+		}
+	},
+}
+
+// idIn returns the id of a request.
+func idIn(line string) string {
+	_, rest, _ := strings.Cut(line, `"id":`)
+	id, _, _ := strings.Cut(rest, ",")
+	return id
+}
+
+// serveHostile is a hostile server on stdio.
+func serveHostile(name string) {
+	in := bufio.NewScanner(os.Stdin)
+	in.Buffer(nil, 4<<20)
+	for n := 0; in.Scan(); n++ {
+		hostiles[name](os.Stdout, in.Text(), n)
+	}
+}
+
+// A hostile server ends a check with a report that says why, in bounded time, and with nothing left running.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+
+	for name := range hostiles {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			report := check.Check(t.Context(), &server.Program{
+				Command: []string{self}, Env: append(os.Environ(), "FIXTURE_HOSTILE="+name), Stderr: io.Discard, Leave: 100 * time.Millisecond,
+			}, check.Options{Mode: check.Safe, Timeout: time.Second})
+			t.Logf("%s, %d of 100, %d rules, stopped: %s, strays of %v", report.Grade, report.Score, report.Rules.Observed, report.Stopped, brokenIn(report))
+			switch name {
+			case "asks back", "a schema without an end":
+				if report.Stopped != "" || !report.Started {
+					t.Errorf("stopped: %s", report.Stopped)
+				}
+			case "50,000 tools":
+				if sentences(report, "list-ends") == nil {
+					t.Errorf("an endless list is no finding: %v", brokenIn(report))
+				}
+			default:
+				if report.Stopped == "" || report.Grade == "A" {
+					t.Errorf("the grade is %q; stopped: %q", report.Grade, report.Stopped)
+				}
+			}
+		})
+	}
+}
