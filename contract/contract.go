@@ -40,8 +40,9 @@ type Contract struct {
 	hintTools  []string
 	literals   string // how values are written in calls
 	verify     map[string]verifyRule
-	batch      map[string]string   // which argument lists the items, by tool
-	once       map[string][]string // which arguments tell a repetition, by tool
+	batch      map[string]string                     // which argument lists the items, by tool
+	expects    map[string][]contractform.Expectation // what a success looks like, by tool
+	once       map[string][]string                   // which arguments tell a repetition, by tool
 	resources  resources
 	layout     layout
 	ownResults []ownResult // the layouts of tools that return their failures

@@ -44,7 +44,8 @@ func (c *Contract) form() *contractform.Form {
 		f.Ranges = append(f.Ranges, contractform.Range{From: r.from, To: r.to, Kind: r.kind, Name: r.name})
 	}
 	f.ResourcesByArgument, f.ResourcesByTool = c.resources.written, c.resources.byTool
-	f.Batch, f.Once, f.ReadOnly, f.Readers = c.batch, c.once, c.readOnly, slices.Sorted(maps.Keys(c.readers))
+	f.Batch, f.Once, f.Expects = c.batch, c.once, c.expects
+	f.ReadOnly, f.Readers = c.readOnly, slices.Sorted(maps.Keys(c.readers))
 	for tool, rule := range c.verify {
 		f.Verify[tool] = c.verifyForm(rule)
 	}

@@ -200,6 +200,7 @@ func (k *compiler) lintTools(live *liveTools) {
 	for _, v := range k.file.Verify {
 		k.lintVerifyCall(live, v.Key, &v.Value)
 	}
+	k.lintExpectations(live)
 	for _, h := range k.hintTexts {
 		k.lintHintParams(live, h)
 		k.lintProse(live, h)

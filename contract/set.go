@@ -152,7 +152,7 @@ func (s *Set) readDocument(doc *strictyaml.Document, src []byte, live *liveTools
 	f := &contractform.File{}
 	doc.Decode(f)
 	k := &compiler{Compiler: language.NewCompiler(doc), file: f, c: &Contract{
-		UnknownTool: unknownToolResult, verify: map[string]verifyRule{}, batch: map[string]string{}, once: map[string][]string{},
+		UnknownTool: unknownToolResult, verify: map[string]verifyRule{}, batch: map[string]string{}, expects: map[string][]contractform.Expectation{}, once: map[string][]string{},
 		readers: map[string]bool{},
 	}}
 	if slices.Contains(s.names, f.Name) {
@@ -166,6 +166,7 @@ func (s *Set) readDocument(doc *strictyaml.Document, src []byte, live *liveTools
 		child := *k.parent
 		child.verify = maps.Clone(k.parent.verify)
 		child.batch, child.once = maps.Clone(k.parent.batch), maps.Clone(k.parent.once)
+		child.expects = maps.Clone(k.parent.expects)
 		child.readers = maps.Clone(k.parent.readers)
 		child.hintTools = slices.Clone(k.parent.hintTools)
 		child.members = slices.Clone(k.parent.members)

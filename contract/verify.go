@@ -41,6 +41,9 @@ func (k *compiler) verifies() {
 		}
 		k.c.readers[v.Value.Tool] = true
 	}
+	for _, x := range k.file.Expects {
+		k.c.expects[x.Key] = k.expectations(x.Value)
+	}
 	for _, b := range k.file.Batch {
 		k.c.batch[b.Key] = b.Value
 	}

@@ -194,6 +194,9 @@ func (x *errand) try(action Action, tool string, arguments json.RawMessage) (jso
 	result, err := x.send(context.WithValue(ctx, httpAnswerKey{}, said), tool, arguments, key)
 	cancel()
 	failure, lost := x.read(result, err, said)
+	if e := x.contract.Unmet(&contract.Call{Tool: tool, Arguments: arguments}, "", result); err == nil && failure == nil && e != nil {
+		failure = e
+	}
 	x.refused, x.status = false, 0
 	if answer := said.get(); answer != nil {
 		x.refused, x.status = !isRPCAnswer(answer.body), answer.status

@@ -22,6 +22,7 @@ package config
 import (
 	"time"
 
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/upstream/openapi"
 	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
@@ -324,9 +325,34 @@ type Tool struct {
 	// The call that settles whether a failed call of this tool took effect. A tool with a verify call is
 	// assumed to write, unless read_only says otherwise.
 	Verify *Verify `yaml:"verify" default:"(what the contract says)"`
+	// What a success of this tool looks like, as a list: `[{path: /order/id, equals: /order_id}]`. An answer
+	// that says success and does not look like it is a failure of kind `bad_response`, and whether a write
+	// took effect is then unknown. Answers larger than `decide_within` are not checked.
+	Expects []Expect `yaml:"expects" default:"(what the contract says)"`
 	// Whether a repetition of a call, by whomever, is kept from happening again: `true`, `contract` if the
 	// contract knows the key, or a mapping. It needs a `store`. See [Once](once.md).
 	Once *Once `yaml:"once" default:"(every call is sent)"`
+}
+
+// Expect is a part of what a success looks like.
+type Expect struct {
+	// JSON Pointer into the answer's data: its structured content, or else the JSON in its text. `*` stands
+	// for every item of a list. There must be a value; null is none.
+	Path string `yaml:"path,required" default:"(none)"`
+	// JSON Pointer into the arguments. If the call has the argument, the value must be a list with an item.
+	NotEmptyFor string `yaml:"not_empty_for" default:"(none)"`
+	// JSON Pointer into the arguments. If the call has the argument, the value must be the same: the thing
+	// that was asked for is the one that was answered. A number equals its text.
+	Equals string `yaml:"equals" default:"(none)"`
+}
+
+// Expectations returns what a success of the tool looks like, as contracts have it.
+func (t *Tool) Expectations() []contractform.Expectation {
+	list := make([]contractform.Expectation, len(t.Expects))
+	for i, x := range t.Expects {
+		list[i] = contractform.Expectation(x)
+	}
+	return list
 }
 
 // Verify is a call that finds out whether another call took effect.

@@ -106,7 +106,7 @@ func mappingOf(t reflect.Type) (elem reflect.Type, suffix string, ok bool) {
 		return reflect.TypeFor[Tool](), byName, true
 	case reflect.TypeFor[strictyaml.Map[Access]]():
 		return reflect.TypeFor[Access](), byName, true
-	case reflect.TypeFor[[]AccessKey](), reflect.TypeFor[[]Grant]():
+	case reflect.TypeFor[[]AccessKey](), reflect.TypeFor[[]Grant](), reflect.TypeFor[[]Expect]():
 		return t.Elem(), "", true
 	case reflect.TypeFor[[]Operation]():
 		return reflect.TypeFor[Operation](), "", true

@@ -344,6 +344,21 @@ func (v *validator) tool(s *Server, rule strictyaml.Entry[Tool], node *strictyam
 	if tool.Verify != nil {
 		v.verify(tool.Verify, node.Get("verify"))
 	}
+	for i := range tool.Expects {
+		v.expects(node.Get("expects").Item(i))
+	}
+}
+
+// expects checks a part of what a success looks like.
+func (v *validator) expects(node *strictyaml.Node) {
+	for _, key := range []string{"path", "not_empty_for", "equals"} {
+		if n := node.Get(key); n != nil && (n.Text() == "" || !isPointer(n.Text())) {
+			v.doc.Reportf(n.Pos(), "write it as `/order/id`", "`%s` must be a JSON Pointer", key)
+		}
+	}
+	if node.Get("not_empty_for") != nil && node.Get("equals") != nil {
+		v.doc.Reportf(node.Pos(), "make two of it", "`not_empty_for` and `equals` exclude each other")
+	}
 }
 
 func (v *validator) verify(verify *Verify, node *strictyaml.Node) {

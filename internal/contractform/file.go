@@ -69,6 +69,9 @@ type File struct {
 	// For a tool that writes, by its name: a JSON Pointer into its arguments, or a list of them, that say
 	// which call is a repetition of which. It counts where a server's entry says `once: contract`.
 	Once strictyaml.Map[*strictyaml.Node] `yaml:"once"`
+	// For a tool, by its name: what a success looks like, as a list. An answer that says success and does not
+	// look like it is a failure of kind `bad_response`, and whether a write took effect is then unknown.
+	Expects strictyaml.Map[[]ExpectFile] `yaml:"expects"`
 	// For a tool that takes many items at once, by its name: the argument that lists them. If a call fails in
 	// part, a client repeats it with only those items that may succeed later.
 	Batch strictyaml.Map[string] `yaml:"batch"`
@@ -292,6 +295,19 @@ type LandedFile struct {
 	// The write has landed if the value contains this, as part of a text, an item of a list or members of an
 	// object: written as in `equals`.
 	Contains *strictyaml.Node `yaml:"contains"`
+}
+
+// ExpectFile is a part of a [File].
+type ExpectFile struct {
+	Node *strictyaml.Node `yaml:",pos"`
+	// A JSON Pointer into the answer's data (its structured content, or else the JSON in its text); `*`
+	// stands for every item of a list. There must be a value; null is none.
+	Path string `yaml:"path,required"`
+	// A JSON Pointer into the arguments. If the call has the argument, the value must be a list with an item.
+	NotEmptyFor string `yaml:"not_empty_for"`
+	// A JSON Pointer into the arguments. If the call has the argument, the value must be the same: the thing
+	// that was asked for is the one that was answered. A number equals its text.
+	Equals string `yaml:"equals"`
 }
 
 // CodeFile is a part of a [File].

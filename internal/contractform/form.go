@@ -28,10 +28,11 @@ type Form struct {
 
 	Hints                                []Hint // for every code
 	HintTools                            []string
-	Verify                               map[string]VerifyCall // by tool
-	Batch                                map[string]string     // the argument with the items, by tool
-	Once                                 map[string][]string   // the arguments that tell a repetition, by tool
-	ResourcesByArgument, ResourcesByTool map[string]string     // types of things, by the plain name of an argument and by tool
+	Verify                               map[string]VerifyCall    // by tool
+	Batch                                map[string]string        // the argument with the items, by tool
+	Expects                              map[string][]Expectation // what a success looks like, by tool
+	Once                                 map[string][]string      // the arguments that tell a repetition, by tool
+	ResourcesByArgument, ResourcesByTool map[string]string        // types of things, by the plain name of an argument and by tool
 
 	ReadOnly    bool            // every tool without a Verify only reads
 	Readers     []string        // tools that only read in any case

@@ -28,11 +28,7 @@ func (l *Landed) Judge(data, arguments json.Value) (landed, known bool) {
 	if err != nil {
 		return false, false
 	}
-	var path []string
-	for token := range json.Pointer(l.Path).Tokens() {
-		path = append(path, token)
-	}
-	found, reached := find(value, path)
+	found, reached := find(value, pathOf(l.Path))
 	if exists {
 		return (len(found) > 0) == *l.Exists, reached
 	}
@@ -50,6 +46,14 @@ func (l *Landed) Judge(data, arguments json.Value) (landed, known bool) {
 		}
 	}
 	return false, true
+}
+
+// pathOf returns the steps of a path.
+func pathOf(pointer string) (path []string) {
+	for token := range json.Pointer(pointer).Tokens() {
+		path = append(path, token)
+	}
+	return path
 }
 
 // valueOf parses JSON into values that can be compared: a number is a float64 if that is exact, however it is

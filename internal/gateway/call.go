@@ -213,7 +213,7 @@ func (c *call) overHTTP(w http.ResponseWriter, r *http.Request) {
 // emptyCall returns a call with the memory that every call needs.
 func emptyCall() *call {
 	c := &call{deadline: new(deadline.Deadline), recheck: new(access.Recheck), req: request{msg: new(wire.Message)}}
-	c.in = answer.NewInbound(c.masker, c.spareLinks, c.notice, c.edit)
+	c.in = answer.NewInbound(c.masker, c.spareLinks, c.notice, c.unmet, c.edit)
 	return c
 }
 

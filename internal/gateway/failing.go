@@ -14,6 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/gateway/failures"
 	"github.com/recoursehq/recourse/internal/gateway/masking"
@@ -72,6 +73,21 @@ func (c *call) failing(last *end) *failing {
 		f.call.Verify = &toolcall.Verification{Tool: v.Tool, From: v.From, With: v.With, LookAt: v.LookAt, Landed: v.Landed.Form()}
 	}
 	return f
+}
+
+// unmet returns the failure of a call whose result says success and does not look like one, by the server's entry, or else by
+// the first contract that says what a success looks like; nil: it does.
+func (c *call) unmet(result []byte) *recourse.Error {
+	title := c.on.to.entry.Title
+	if len(c.rule.Expects) > 0 {
+		return contractform.Unmet(c.rule.Expectations(), title, result, c.req.msg.Arguments)
+	}
+	of := &contract.Call{Tool: c.req.msg.Name, Arguments: stdjson.RawMessage(c.req.msg.Arguments)}
+	e := c.on.contract.Unmet(of, title, result)
+	if weak := c.on.to.reader.Weak; e == nil && weak != nil && weak != c.on.contract {
+		e = weak.Unmet(of, title, result)
+	}
+	return e
 }
 
 // effect returns e with whether the call changed anything.

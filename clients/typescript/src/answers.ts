@@ -31,6 +31,32 @@ export function landedBy(c: Tables, tool: string, args: Arguments, call: Fields,
   return found.some((value) => isSame(value, want) || (contains === true && holdsValue(value, want)));
 }
 
+/** Returns the failure in a result that says success and does not look like what the contract expects of one. */
+export function unmetBy(c: Tables, tool: string, args: Arguments, result: unknown): Fields | undefined {
+  const expected = listOr(own(c.table.expects, tool)).map(fieldsOr);
+  const data = expected.length > 0 ? dataOf(result) : undefined;
+  const isJSON = data !== undefined && data !== null;
+  const why = isJSON ? expected.map((one) => lackedBy(one, args, data)).find(isText) : expected[0] && "it is no JSON";
+  const message = `The server said success, but its answer does not look like one: ${why}.`;
+  return why ? { kind: "bad_response", origin: "server", message } : undefined;
+}
+
+/** Says in a clause why data does not meet an expectation. */
+function lackedBy({ path, notEmptyFor, equals }: Fields, args: Arguments, data: Value): string | undefined {
+  const pointer = notEmptyFor ?? equals;
+  const want = isText(pointer) ? find(copyOf(args), pointer).found[0] : true;
+  if (want === undefined) return undefined; // the call does not ask for it
+  const { found } = find(data, textOr(path));
+  const [first] = found;
+  if (found.length === 0) return `it has no ${path}`;
+  if (isText(notEmptyFor)) {
+    return Array.isArray(first) && first.length > 0 ? undefined : `${path} is empty, although the call names ${pointer}`;
+  }
+  const scalar = (v: Value): string => (isText(v) || typeof v === "number" ? String(v) : "");
+  const fits = (v: Value): boolean => isSame(v, want) || (scalar(v) !== "" && scalar(v) === scalar(want));
+  return isText(equals) && !found.some(fits) ? `${path} is not the ${pointer} of the call` : undefined;
+}
+
 /** Says whether a text contains another, a list an item, or an object the members of another. */
 function holdsValue(value: Value, want: Value): boolean {
   if (isText(value)) return isText(want) && value.includes(want);

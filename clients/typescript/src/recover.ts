@@ -1,4 +1,4 @@
-import { advised, dataOf, landedBy, parseCall } from "./answers.js";
+import { advised, dataOf, landedBy, parseCall, unmetBy } from "./answers.js";
 import { repeatItems, tellsItems } from "./batch.js";
 import { find, verifyCall } from "./calls.js";
 import { backoff, type Decision, judge, maySucceed, type Nature, refuse, settle } from "./decide.js";
@@ -197,7 +197,8 @@ async function send(x: Exchange, tool: string, args: Arguments): Promise<Outcome
     const params = { name: tool, arguments: { ...args }, ...(meta && { _meta: { ...meta } }) };
     const result = await within(x, ms, (signal) => x.call(params, signal));
     const reading = parseResult(x.c, result);
-    return { result, ...reading, ...(reading?.failure && { e: statedBy(reading.failure) }) };
+    const e = reading ? reading.failure && statedBy(reading.failure) : unmetBy(x.c, tool, args, result);
+    return { result, ...reading, ...(e && { e }) };
   } catch (cause) {
     x.cause = cause;
     if (x.options.signal?.aborted) return { e: { kind: "cancelled", origin: "caller" } };

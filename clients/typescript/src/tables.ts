@@ -66,6 +66,8 @@ type Table = {
   poll?: { wait: string; next: string; failure: Fields } & Record<"status" | "pending" | "failed" | "reason", string[]>;
   /** The argument that lists the items, by tool. */
   batch: Fields;
+  /** What a success looks like, by tool. */
+  expects: Fields;
   /** The tools that only read; *: all that have no verify call. */
   readers: string[];
   /** The tools that hints may name. */
@@ -136,7 +138,7 @@ const required: Fields = {
 };
 const hints = [{ text: "" }];
 const allowed: Fields = {
-  title: "", unknownTool: "", literals: "", returned: [""], forms: [{}], hints, verify: {}, batch: {}, readers: [""],
+  title: "", unknownTool: "", literals: "", returned: [""], forms: [{}], hints, verify: {}, batch: {}, expects: {}, readers: [""],
   advised: [""], ranges: [{ from: 0, to: 0, kind: "" }],
   poll: { wait: "", next: "", failure: {}, status: [""], pending: [""], failed: [""], reason: [""] },
   codes: [{
@@ -149,7 +151,7 @@ const conditions = new Set(
 );
 /** What a contract may leave out. */
 const empty = {
-  forms: [], ranges: [], returned: [], verify: {}, batch: {}, readers: [], advised: [], hints: [], literals: "json",
+  forms: [], ranges: [], returned: [], verify: {}, batch: {}, expects: {}, readers: [], advised: [], hints: [], literals: "json",
   showsValues: false, unknownTool: "",
 };
 

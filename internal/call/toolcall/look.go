@@ -5,6 +5,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
@@ -55,7 +56,7 @@ func (c *Call) fill(place stdjson.RawMessage) stdjson.RawMessage {
 // Landed judges by the answer to that call whether this one took effect. result is the tool's result; nil means that the
 // thing does not exist. known is false if nobody says how to tell.
 func (c *Call) Landed(result json.Value) (landed, known bool) {
-	data := dataOf(result)
+	data := contractform.DataOf(result)
 	if data == nil && result != nil {
 		return false, false
 	}
@@ -82,15 +83,4 @@ func (c *Call) verifying() *contract.Contract {
 
 func (c *Call) asked() *contract.Call {
 	return &contract.Call{Tool: c.Name, Arguments: stdjson.RawMessage(c.Arguments)}
-}
-
-// dataOf returns the data of a tool's result: its structured content, or the JSON in its first text; nil if it has neither.
-func dataOf(result json.Value) json.Value {
-	if raw := json.Lookup(result, "/structuredContent"); raw.Kind() == '{' {
-		return raw
-	}
-	if text := json.Text(result, "/content/0/text"); json.Valid([]byte(text)) {
-		return json.Value(text)
-	}
-	return nil
 }

@@ -56,6 +56,7 @@ func Language() string {
 		{"`upstream`", reflect.TypeFor[contractform.UpstreamFile]()},
 		{"`members`: an entry", reflect.TypeFor[contractform.MemberFile]()},
 		{"`verify`: an entry", reflect.TypeFor[contractform.VerifyFile]()},
+		{"`expects`: an entry", reflect.TypeFor[contractform.ExpectFile]()},
 		{"`landed` of `verify`", reflect.TypeFor[contractform.LandedFile]()},
 	} {
 		p.keys(section.title, section.of)

@@ -46,6 +46,7 @@ func (p *pageWriter) recovery() {
 	p.subjects()
 	p.once()
 	p.batch()
+	p.expects()
 }
 
 // poll documents how a call waits for work that takes long.
@@ -235,6 +236,29 @@ func (p *pageWriter) batch() {
 	rows := [][]string{{"Tool", "Argument"}}
 	for _, tool := range slices.Sorted(maps.Keys(p.form.Batch)) {
 		rows = append(rows, []string{code(tool), code(p.form.Batch[tool])})
+	}
+	p.table(rows...)
+}
+
+// expects lists what a success of a tool looks like.
+func (p *pageWriter) expects() {
+	if len(p.form.Expects) == 0 {
+		return
+	}
+	p.heading("What a success looks like")
+	p.linef("An answer that says success and does not look like one is a failure. Whether a write took effect is then unknown.")
+	rows := [][]string{{"Tool", "Expected of its answer"}}
+	for _, tool := range slices.Sorted(maps.Keys(p.form.Expects)) {
+		for _, x := range p.form.Expects[tool] {
+			said := code(x.Path) + " exists"
+			switch {
+			case x.NotEmptyFor != "":
+				said = code(x.Path) + " has items if the call names " + code(x.NotEmptyFor)
+			case x.Equals != "":
+				said = code(x.Path) + " is " + code("<"+x.Equals+">")
+			}
+			rows = append(rows, []string{code(tool), said})
+		}
 	}
 	p.table(rows...)
 }

@@ -218,6 +218,11 @@ func (c module) recoveryTables(m *json.Members) {
 		batch.Text(tool, c.form.Batch[tool])
 	}
 	m.Some("batch", batch.AppendTo(nil))
+	var expects json.Members
+	for _, tool := range slices.Sorted(maps.Keys(c.form.Expects)) {
+		expects.Add(tool, listOf(c.form.Expects[tool], expectTable))
+	}
+	m.Some("expects", expects.AppendTo(nil))
 	readers := c.form.Readers
 	if c.form.ReadOnly {
 		readers = []string{"*"} // all tools without a verify call
@@ -234,6 +239,14 @@ func (c module) endedJob() json.Value {
 		panic("contract: " + err.Error())
 	}
 	return record
+}
+
+func expectTable(x contractform.Expectation) json.Value {
+	var m json.Members
+	m.Text("path", x.Path)
+	m.Text("notEmptyFor", x.NotEmptyFor)
+	m.Text("equals", x.Equals)
+	return m.AppendTo(nil)
 }
 
 func landedTable(l *contractform.Landed) json.Members {

@@ -37,14 +37,15 @@ type Inbound struct {
 
 	Reply    *Reply
 	Deadline *deadline.Deadline
-	Masks    bool                     // what is no answer is masked as well
-	Whole    bool                     // an answer is not passed on before all of it is known
-	Binds    bool                     // nor is a question
-	Masker   func() *redact.Masker    // of its failures
-	Links    func(links string) bool  // says whether the model is told of links, since the client cannot show them
-	Notice   func(of *wire.Signs)     // is told of what is no answer
-	Edit     func(text []byte) []byte // changes a whole success
-	Wait     func(read func())        // is what waits for a part; nil: nothing needs to
+	Masks    bool                                // what is no answer is masked as well
+	Whole    bool                                // an answer is not passed on before all of it is known
+	Binds    bool                                // nor is a question
+	Masker   func() *redact.Masker               // of its failures
+	Links    func(links string) bool             // says whether the model is told of links, since the client cannot show them
+	Notice   func(of *wire.Signs)                // is told of what is no answer
+	Unmet    func(result []byte) *recourse.Error // what a success lacks that was expected of it; nil: nothing
+	Edit     func(text []byte) []byte            // changes a whole success
+	Wait     func(read func())                   // is what waits for a part; nil: nothing needs to
 
 	Resp     *wire.Answer
 	Stream   bool // it is an event stream
@@ -66,16 +67,20 @@ type Inbound struct {
 
 // NewInbound returns one with the memory that each needs.
 func NewInbound(
-	masker func() *redact.Masker, links func(string) bool, notice func(*wire.Signs), edit func([]byte) []byte,
+	masker func() *redact.Masker, links func(string) bool, notice func(*wire.Signs), unmet func([]byte) *recourse.Error,
+	edit func([]byte) []byte,
 ) Inbound {
 	return Inbound{
-		Messages: new(wire.MessageReader), Scan: new(wire.Scanner), Masker: masker, Links: links, Notice: notice, Edit: edit,
+		Messages: new(wire.MessageReader), Scan: new(wire.Scanner),
+		Masker: masker, Links: links, Notice: notice, Unmet: unmet, Edit: edit,
 	}
 }
 
 // Forget keeps only that.
 func (in *Inbound) Forget() {
-	*in = Inbound{Messages: in.Messages, Scan: in.Scan, Masker: in.Masker, Links: in.Links, Notice: in.Notice, Edit: in.Edit}
+	*in = Inbound{
+		Messages: in.Messages, Scan: in.Scan, Masker: in.Masker, Links: in.Links, Notice: in.Notice, Unmet: in.Unmet, Edit: in.Edit,
+	}
 	in.Scan.Reset()
 	in.Messages.Reset(nil, false, 0, 0)
 }

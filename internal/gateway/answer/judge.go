@@ -24,6 +24,9 @@ import (
 func (in *Inbound) judge(text []byte) *Failure {
 	reading, raw, ok := in.reading(text)
 	if !ok {
+		if e := in.unmet(text); e != nil {
+			return &Failure{Err: e, Reason: reasonAnswered}
+		}
 		return nil
 	}
 	e := reading.Error()
@@ -42,7 +45,18 @@ func (in *Inbound) judge(text []byte) *Failure {
 	if raw != nil && in.Cut != "" { // half a result would add nothing to the failure's text
 		from.Raw = json.Value("{}")
 	}
-	return &Failure{Err: e, Original: from, Reason: "the server answered: whether to call again is up to the caller"}
+	return &Failure{Err: e, Original: from, Reason: reasonAnswered}
+}
+
+// reasonAnswered is why the gateway does not make a call again itself that has failed in the server.
+const reasonAnswered = "the server answered: whether to call again is up to the caller"
+
+// unmet returns what the current success lacks; nil: nothing.
+func (in *Inbound) unmet(text []byte) *recourse.Error {
+	if !in.isCall() || !in.Signs.Error.IsZero() || string(in.Signs.ResultType) == wire.InputRequired {
+		return nil
+	}
+	return in.Unmet(in.Signs.Result.Of(text))
 }
 
 // rpcFailure is a JSON-RPC error that is passed on under the server's own code, as scanned in text.

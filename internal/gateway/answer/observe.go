@@ -109,6 +109,10 @@ func (in *Inbound) watchMessage(report func(*recourse.Error)) (found End) {
 		report(in.caused(reading.Error(), last.Data))
 		return End{}
 	}
+	if e := in.unmet(last.Data); e != nil {
+		report(e)
+		return End{}
+	}
 	return End{Seeming: in.seeming(last.Data)}
 }
 

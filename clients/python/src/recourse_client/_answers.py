@@ -78,6 +78,39 @@ def has_landed_by(rule: Fields, arguments: Fields, data: Any) -> bool | None:
     return any(same(value, wanted[0]) or (contains and _holds_value(value, wanted[0])) for value in found)
 
 
+def unmet_by(c: Tables, tool: str, arguments: Fields, result: Any) -> Fields:
+    """Returns the failure in a result that says success and does not look like what the contract expects of one; {}."""
+    expected = list_of(c.table["expects"].get(tool))
+    data = data_of(result) if expected else None
+    lacks = ["it is no JSON"] if data is NOTHING else [_lacks(one, arguments, data) for one in expected]
+    why = next(filter(None, lacks), "")
+    message = f"The server said success, but its answer does not look like one: {why}."
+    return {"kind": "bad_response", "origin": "server", "message": message} if why else {}
+
+
+def _lacks(rule: Fields, arguments: Fields, data: Any) -> str:
+    """Says in a clause why data does not meet an expectation."""
+    path, pointer = rule["path"], rule.get("notEmptyFor") or rule.get("equals") or ""
+    wanted = find(arguments, pointer)[0] if pointer else [True]
+    if not wanted:
+        return ""  # the call does not ask for it
+    found = find(data, path)[0]
+    if not found:
+        return f"it has no {path}"
+    if "notEmptyFor" in rule:
+        is_full = isinstance(found[0], list) and found[0]
+        return "" if is_full else f"{path} is empty, although the call names {pointer}"
+    if "equals" in rule and not any(same(v, wanted[0]) or _scalar(v) == (_scalar(wanted[0]) or None) for v in found):
+        return f"{path} is not the {pointer} of the call"
+    return ""
+
+
+def _scalar(value: Any) -> str:
+    """Returns the text of a text or number: ids are written as either."""
+    is_scalar = isinstance(value, (str, int, float)) and not isinstance(value, bool)
+    return value if isinstance(value, str) else dump(value) if is_scalar else ""
+
+
 def find(value: Any, pointer: str) -> tuple[list[Any], bool]:
     """Returns the value at a JSON Pointer, if not null ("*": any item), and whether all but its last member exists."""
     _, slash, path = pointer.partition("/")

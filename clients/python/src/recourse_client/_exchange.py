@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ._answers import NOTHING, advised, data_of, find, has_landed_by, parse_call, verify_call
+from ._answers import NOTHING, advised, data_of, find, has_landed_by, parse_call, unmet_by, verify_call
 from ._batch import repeat_items, tells_items
 from ._decide import Decision, backoff, judge, may_succeed, settle
 from ._failure import Failure, Question
@@ -205,7 +205,10 @@ class Exchange:
             result = await within(
                 min(limit, self.left()), self.session.call_tool(tool, dict(arguments), *more, **named)
             )
-            return result, read_result(self.c, plain(result)), False
+            failed = read_result(self.c, plain(result))
+            if failed is None and (e := unmet_by(self.c, tool, arguments, plain(result))):
+                failed = self.failure(e)
+            return result, failed, False
         except Late as late:
             self.cause = late
             return None, self.failure({"kind": "timeout", "origin": "caller"}), True

@@ -65,6 +65,7 @@ _EMPTY: Fields = {
     "returned": [],
     "verify": {},
     "batch": {},
+    "expects": {},
     "readers": [],
     "advised": [],
     "hints": [],
@@ -92,6 +93,7 @@ _ALLOWED: Fields = {
     "verify": {},
     "poll": _POLL,
     "batch": {},
+    "expects": {},
     "readers": [""],
     "advised": [""],
     "codes": [

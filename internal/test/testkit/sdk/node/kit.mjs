@@ -147,6 +147,15 @@ for (const { contract: name, hint, tool, args } of recoveriesPath ? linesOf("adv
   if (name !== contractName) continue;
   compare(hint, "advised", tool ? [{ tool, args, hint }] : [], contract.advised({ kind: "unknown", hints: [hint] }));
 }
+// A success that does not look like one is a failure, with the same sentence.
+for (const { name, expects, arguments: args, result, message } of recoveriesPath ? linesOf("expects.jsonl") : []) {
+  const expecting = new client.Contract({ ...contract.table, form: 1, verify: {}, expects: { get: expects } });
+  const ended = await client.recover(async () => result, expecting)({ name: "get", arguments: args }).then(
+    () => "",
+    (error) => error.failure.message,
+  );
+  compare(name, "expects", message, ended);
+}
 // An observer that throws does not affect the call, and a refusal by HTTP does not count as a mistake in the arguments.
 {
   const observe = () => {

@@ -185,6 +185,16 @@ for line in lines_of("advice.jsonl") if more else ():
         compare(line["hint"], "advised", [(line["tool"], line["args"], line["hint"])] if line["tool"] else [], got)
 
 
+async def expected(line):
+    """Returns the sentence of the failure in a success that does not look like one."""
+    expecting = recourse_client.Contract({**contract.table, "form": 1, "verify": {}, "expects": {"get": line["expects"]}})
+    try:
+        await recover(Scripted(lambda _: line["result"]), expecting).call_tool("get", line["arguments"])
+    except Failure as failure:
+        return str(failure)
+    return ""
+
+
 class Scripted:
     """A session whose answers come from a function."""
 
@@ -194,6 +204,10 @@ class Scripted:
     async def call_tool(self, name, arguments):
         self.sent += 1
         return self.answer(self)
+
+
+for line in lines_of("expects.jsonl") if more else ():
+    compare(line["name"], "expects", line["message"], asyncio.run(expected(line)))
 
 
 async def circuit():
