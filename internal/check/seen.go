@@ -44,7 +44,8 @@ func (t *transcript) seen(findings []Finding) (s Seen) {
 	}
 	no := new(bool)
 	for _, tool := range t.tools {
-		seen := SeenTool{Name: tool.Name, ReadOnly: tool.Annotations.ReadOnly, Idempotent: tool.Annotations.Idempotent, Basis: "its own word"}
+		hints := tool.Annotations
+		seen := SeenTool{Name: tool.Name, ReadOnly: hints.ReadOnly, Idempotent: hints.Idempotent, Basis: "its own word"}
 		switch {
 		case broken("reads-hold", tool.Name):
 			seen.ReadOnly, seen.Basis = no, "seen to write"

@@ -72,10 +72,14 @@ func (c *checkCommand) Run(ctx context.Context, env *term.Environment, command t
 	if c.DryRun {
 		return c.printPlan(ctx, env, to, options)
 	}
-	if term.IsTerminal(env.Stderr) {
-		options.Progress = env.Stderr
+	progress := term.NewStatusLine(env.Stderr)
+	if progress != nil {
+		options.Progress = progress
 	}
 	report := check.Check(ctx, to, options)
+	if progress != nil {
+		progress.Clear()
+	}
 	report.FailOn, report.Target = check.Harm(c.FailOn), c.target(command)
 	report.Reach = c.reach(command)
 	if known != nil {
@@ -214,84 +218,4 @@ func (c *checkCommand) printPlan(ctx context.Context, env *term.Environment, to 
 		term.Printf(env.Stdout, "%s\n", step)
 	}
 	return nil
-}
-
-// printReport prints a report for a person.
-func printReport(env *term.Environment, report *check.Report) {
-	paint := env.Painter(env.Stdout)
-	colour := term.Green
-	if report.Grade > "B" {
-		colour = term.Red
-	}
-	paint.Printf(term.Plain, "%s: ", report.Name())
-	paint.Printf(colour, "%s\n", report.Graded())
-	paint.Printf(
-		term.Dim, "%d of 100, from %d observations of %d tools in %d requests\n",
-		report.Score, report.Seen, report.Server.Tools, report.Requests,
-	)
-	if report.Stopped != "" {
-		paint.Printf(term.Red, "stopped early: %s\n", report.Stopped)
-	}
-	if report.Nearest != "" {
-		paint.Printf(term.Plain, "most failures are in the form of the contract %s: try --contract %[1]s\n", report.Nearest)
-	}
-	for i := range report.Findings {
-		if i == 0 || report.Findings[i-1].Rule != report.Findings[i].Rule {
-			printFindings(paint, report, report.Findings[i:])
-		}
-	}
-	if len(report.Mended) > 0 {
-		paint.Printf(term.Plain, "\nmended, and still in the baseline:\n")
-	}
-	for i := range report.Mended {
-		paint.Printf(term.Red, "  %s\n", report.Mended[i])
-	}
-	if len(report.NotObserved) > 0 {
-		paint.Printf(term.Plain, "\nnot observed:\n")
-	}
-	for _, n := range report.NotObserved {
-		paint.Printf(term.Dim, "  %-20s %s\n", n.Rule, n.Why)
-	}
-}
-
-// shownTools is for how many tools a finding's sentence is printed.
-const shownTools = 3
-
-// printFindings prints those of the same rule with which list begins.
-func printFindings(paint term.Painter, report *check.Report, list []check.Finding) {
-	first, n := &list[0], 0
-	colour := term.Cyan
-	if first.Harm.Weight() >= check.HarmHides.Weight() {
-		colour = term.Red
-	}
-	paint.Printf(term.Plain, "\n")
-	paint.Printf(colour, "%-9s", first.Harm)
-	paint.Printf(term.Plain, " %s (%s)\n", first.Title, first.Rule)
-	for i := range list {
-		if list[i].Rule != first.Rule {
-			break
-		}
-		if n++; n > shownTools {
-			continue
-		}
-		where := ""
-		if list[i].Tool != "" {
-			where = list[i].Tool + ": "
-		}
-		known := ""
-		if list[i].Known != "" {
-			known = " (known: " + list[i].Known + ")"
-		}
-		paint.Printf(term.Plain, "          %s%s%s\n", where, list[i].Said, known)
-	}
-	if n > shownTools {
-		paint.Printf(term.Plain, "          and %d more tools\n", n-shownTools)
-	}
-	paint.Printf(term.Plain, "          mend: %s\n", first.Mend)
-	if first.Entry != "" {
-		paint.Printf(term.Plain, "              %s\n", first.Entry)
-	}
-	if again := report.Call(first); again != "" {
-		paint.Printf(term.Dim, "          see it: %s\n", again)
-	}
 }

@@ -112,8 +112,9 @@ func verifyOf(v *check.SeenVerify) string {
 func Draft(w io.Writer, r *check.Report) error {
 	var b strings.Builder
 	name := nameOf(r)
-	fmt.Fprintf(&b, "# Drafted by `recourse check` from the failures that it has seen. Each text is read as the failure that was provoked:\n"+
-		"# check them, add those that a check cannot provoke, and see docs/contracts/README.md.\nform: 1\nname: %s\nextends: recourse\ncodes: []\n", name)
+	b.WriteString("# Drafted by `recourse check` from the failures that it has seen. Each text is read as what was provoked:\n" +
+		"# look through them, add those that a check cannot provoke, and see docs/contracts/README.md.\n")
+	fmt.Fprintf(&b, "form: 1\nname: %s\nextends: recourse\ncodes: []\n", name)
 	if len(r.Drafts.Failures) > 0 {
 		b.WriteString("reads:\n")
 	}
