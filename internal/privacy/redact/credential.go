@@ -119,6 +119,11 @@ var tellings = []telling{
 		lazily(`(?i)^(?:user|login|logging in)(?: failed)?(?: as| for)? [A-Za-z_][\w.@\-]{0,63}:` +
 			`([^\s:/"'` + "`" + `(){}\[\]]{4,})`), isTold,
 	},
+	{ // with a sign between them that paths have, too
+		newWords("user ", "login ", "logging in "),
+		lazily(`(?i)^(?:user|login|logging in)(?: failed)?(?: as| for)? [A-Za-z_][\w.@\-]{0,63}/` +
+			`([^\s:/"'` + "`" + `(){}\[\]]{8,})`), isStrong,
+	},
 	{
 		newWords("snmp"),
 		lazily(`(?i)^snmp(?:-server)? community(?: string)?\s{1,3}["'` + "`" + `(]?([^\s"'` + "`" + `(){}\[\]]{4,})`), isTold,
@@ -271,6 +276,11 @@ func isTold(s string) bool {
 		}
 	}
 	return letters > 0 && others > 0 && !strings.Contains(s, "://")
+}
+
+// isStrong is isTold for a value that may be part of a path: it has small letters, capitals and digits.
+func isStrong(s string) bool {
+	return strings.ContainsAny(s, "0123456789") && strings.ToLower(s) != s && strings.ToUpper(s) != s && !strings.Contains(s, ".")
 }
 
 // isNoName is isTold for a value that may be the name of something, as in token[user_name].

@@ -6,7 +6,9 @@ import "strings"
 var nearWritings = []writing{
 	{ // PHP's serialize
 		[]string{"s:"},
-		func(_, behind string) bool { return behind != "" && isDigit(behind[0]) },
+		func(before, behind string) bool {
+			return behind != "" && isDigit(behind[0]) && (before == "" || !isWord(before[len(before)-1]))
+		},
 		lazily(`\bs:\d{1,4}:\\?"([^"\\\n]{1,80})\\?";s:\d{1,5}:\\?"([^"\\\n]{1,1000})`), namesSecret,
 	},
 	{ // Erlang, Lisp
@@ -23,9 +25,12 @@ var nearWritings = []writing{
 	{
 		[]string{" / "},
 		func(before, _ string) bool { return nearBefore(before, "redential", "ogin", "user", "User") },
-		lazily(`(?i)\b(?:credentials?|log-?in|user(?:name)?\s?[/&]\s?pass(?:word)?)\s{0,2}[:=]\s{0,2}` +
+		lazily(`(?i)\b(credentials?|log-?in|user(?:name)?\s?[/&]\s?pass(?:word)?)\s{0,2}[:=]\s{0,2}` +
 			`\S{1,64}\s{1,2}/\s{1,2}([^\s,;"']{4,200})`),
-		toldAlone,
+		func(name, value string) bool {
+			only := strings.HasPrefix(strings.ToLower(name), "cred") && !nameOf(value)
+			return toldAlone("", value) || only && isPlaced("", value)
+		},
 	},
 	{
 		[]string{"provided", "given", "supplied", "received", "specified"},
@@ -91,6 +96,21 @@ var otherWritings = []writing{
 		anywhere,
 		lazily(`\b(?:LOGIN\s"?[^\s"]{1,64}"?\s"?|AUTH\s(?:PLAIN|LOGIN|XOAUTH2|OAUTHBEARER)\s)([^\s"]{4,1000})`), toldAlone,
 	},
+	{ // IMAP, with the tag of the command
+		[]string{" LOGIN "},
+		anywhere,
+		lazily(`(?m)(?:^|\s)[A-Za-z]{1,4}\d{1,6}\sLOGIN\s"?[^\s"]{1,64}"?\s"?([^\s"]{4,200})`), isPlaced,
+	},
+	{ // Windows
+		[]string{"net use", "NET USE"},
+		anywhere,
+		lazily(`(?i)\bnet use (?:\S{1,2} )?\\{2,4}\S{1,200} ([^\s/*]\S{2,200}) /`), isPlaced,
+	},
+	{
+		[]string{"net use", "NET USE"},
+		anywhere,
+		lazily(`(?i)\bnet use (?:\S{1,2} )?\\{2,4}\S{1,200}(?: /u(?:ser)?:\S{1,80})? ([^\s/*]\S{2,200})`), toldAlone,
+	},
 	{ // links that let in who has them
 		[]string{"reset", "verif", "invit", "magic", "activat", "confirm", "recover"},
 		func(_, behind string) bool {
@@ -105,6 +125,11 @@ var otherWritings = []writing{
 		[]string{"dentified by", "DENTIFIED BY"},
 		anywhere,
 		lazily(`(?i)\b(?:user|role)\s{1,4}\S{1,80}\s{1,4}identified by\s{1,4}([^\s'";,]{4,200})`), toldAlone,
+	},
+	{
+		[]string{"dentified by", "DENTIFIED BY"},
+		anywhere,
+		lazily(`(?i)\b(?:create|alter)\s{1,4}(?:user|role)\s{1,4}\S{1,80}\s{1,4}identified by\s{1,4}([^\s'";,]{4,200})`), isPlaced,
 	},
 	{
 		[]string{"ragma ", "RAGMA "},
@@ -144,6 +169,9 @@ func inBrackets(before, _ string) bool {
 
 // toldSecret is namesSecret where a word may stand in place of the secret.
 func toldSecret(name, value string) bool { return namesSecret(name, value) && isTold(value) }
+
+// isPlaced is for writings in which nothing but a secret stands in that place.
+func isPlaced(_, value string) bool { return namesSecret("password", value) }
 
 // toldAlone is for writings without a name. What has been masked already, as in rk_test_****abcd, tells which key it was.
 func toldAlone(_, value string) bool {

@@ -47,7 +47,8 @@ var writings = []writing{
 
 // otherWords begin what a line holds in those writings that do not name a secret, unless it is an option in quotes.
 var otherWords = newWords(
-	"identified", "kty", "login", "auth", "pragma", "sqlplus", "reset", "verif", "invit", "magic", "activat", "confirm", "recover",
+	"identified", "kty", "login", "net use", "auth", "pragma", "sqlplus",
+	"reset", "verif", "invit", "magic", "activat", "confirm", "recover",
 )
 
 func namesSecret(name, value string) bool {
@@ -62,9 +63,16 @@ func writtenNear(s string) []span { return writtenAs(s, nearWritings) }
 // writtenAs finds the secrets in one of these writings.
 func writtenAs(s string, list []writing) []span {
 	var found []span
+	stands := make([]bool, len(list))
+	writingsIn(s, func(of *writing, _ int) bool {
+		for i := range list {
+			stands[i] = stands[i] || of == &list[i]
+		}
+		return true
+	})
 	for i := range list {
 		of := &list[i]
-		if !holdsOne(s, of.holds) {
+		if !stands[i] {
 			continue
 		}
 		for _, part := range of.parts(s) {
@@ -82,24 +90,37 @@ func writtenAs(s string, list []writing) []span {
 }
 
 // isWritten reports whether a line that mentions a secret may have one that is so written.
-func isWritten(line string) bool {
-	for i := 0; i+1 < len(line); i++ {
-		if !writingTexts.begins[line[i]] {
+func isWritten(line string) (is bool) {
+	writingsIn(line, func(of *writing, at int) bool {
+		is = of.isAt(line, at)
+		return !is
+	})
+	return is
+}
+
+// writingsIn calls visit with each writing of which a text stands at a position, in any case, until it returns false.
+func writingsIn(s string, visit func(of *writing, at int) bool) {
+	for i := 0; i+1 < len(s); i++ {
+		if !writingTexts.begins[s[i]] {
 			continue
 		}
-		for _, text := range writingTexts.groups[writingTexts.byHead[headOf2(line[i:])]] {
-			if hasPrefixFold(line[i:], text) && slices.ContainsFunc(byText[text], func(of *writing) bool { return of.isAt(line, i) }) {
-				return true
+		for _, text := range writingTexts.groups[writingTexts.byHead[headOf2(s[i:])]] {
+			if !hasPrefixFold(s[i:], text) {
+				continue
+			}
+			for _, of := range byText[text] {
+				if !visit(of, i) {
+					return
+				}
 			}
 		}
 	}
-	return false
 }
 
-// byText has the writings on lines that mention a secret, by the texts that they hold in lower case.
+// byText has all writings, by the texts that they hold in lower case.
 var byText = func() map[string][]*writing {
 	by := map[string][]*writing{}
-	for _, list := range [...][]writing{writings, nearWritings} {
+	for _, list := range [...][]writing{writings, nearWritings, otherWritings} {
 		for i := range list {
 			for _, text := range list[i].holds {
 				text = strings.ToLower(text)
@@ -194,8 +215,12 @@ func pointsAt(before, behind string) bool {
 	if before == "" || !strings.ContainsAny(value, "0123456789") {
 		return false
 	}
-	last := before[len(before)-1]
-	return isWord(last) || last == '.' || last == '-'
+	const longest = 61
+	start := len(before)
+	for start > 0 && len(before)-start < longest && (isWord(before[start-1]) || before[start-1] == '.' || before[start-1] == '-') {
+		start--
+	}
+	return nameOf(before[start:])
 }
 
 func holdsOne(s string, texts []string) bool {

@@ -51,13 +51,26 @@ func TestWritings(t *testing.T) {
 		"'" + x + "' is an invalid API key", "`" + x + "` is not the correct access token", "https://farm.example.com/password-reset?t=" + x,
 		"https://farm.example.com/verify/email?lang=en&k=" + x + "&x=1",
 		"/invite?e=north-2026&t=" + x + "&l=east-2026", "GET /invite/17?c=" + x + " 404", "the link /auth/magic?t=" + x + " has expired",
+		"login bob/" + x + " failed", "logging in as bob/" + x, `net use Z: \\host\share ` + x + ` /user:bob`, `net use \\10.0.0.1\c$ /user:bob ` + x,
+		"https://discord.com/api/v10/webhooks/123456789012345678/" + long, "GET https://api.telegram.org/bot7123:AA" + long + "/getMe: 409",
 		"login bob:" + x + " failed", "Login failed for bob:" + x, "logging in as bob@example.com:" + x,
 	} {
 		if masked := redact.New(redact.Secrets).String(text); strings.Contains(masked, x) {
 			t.Errorf("%q became %q", text, masked)
 		}
 	}
+	const word = "swordfish" // where nothing else can stand
 	for _, text := range []string{
+		"CREATE USER bob IDENTIFIED BY " + word, "it said: A17 LOGIN bob " + word, "credentials: bob / " + word, `net use \\host\share ` + word + ` /user:bob`,
+	} {
+		if masked := redact.New(redact.Secrets).String(text); strings.Contains(masked, word) {
+			t.Errorf("%q became %q", text, masked)
+		}
+	}
+	for _, text := range []string{
+		"login page/v2", "see login docs/2026", "user guide/chapter12", "credentials: missing / expired",
+		`net use \\host\share failed`, `net use \\host\share * /user:bob`, `net use Z: \\host\share /persistent:yes`, "line 17 LOGIN bob refused", "/bot12:next/17",
+		"the user 17 is identified by email", "https://discord.com/api/v10/webhooks/new",
 		"$this->password->verify($input2)", "token->next", "password -> string", "the token -> see page 12", `["git","--message","version 2 of it"]`,
 		"Content-Disposition: form-data; name=\"title\"\r\n\r\nA title of 2026", "identified by its number 1234", "identified by 'name'",
 		`the schema is {"type":"object","properties":{"password":{"type":"string","minLength":8}}}`, `{"Access-Control-Allow-Credentials":"true"}`,
