@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -19,6 +20,14 @@ type cell struct {
 	Told    []string `json:"told"`    // what the model has read of the call
 	Arrived int      `json:"arrived"` // calls that the server has got
 }
+
+// Ends of a run.
+const (
+	done  = "done"
+	threw = "threw"
+	died  = "died"
+	hangs = "hangs"
+)
 
 // A rig runs the cells of one framework.
 type rig struct {
@@ -121,11 +130,8 @@ func (t *task) server() string {
 	if t.URL != "" {
 		return "url: " + t.URL
 	}
-	list := ""
-	for _, part := range t.Command {
-		list += quoted(part) + ","
-	}
-	return "command: [" + list + "]"
+	list, _ := json.Marshal(t.Command) // texts always have a JSON form
+	return "command: " + string(list)
 }
 
 // run has the framework run one agent. A program that has ended or hangs is started anew for the next one.
@@ -138,17 +144,17 @@ func (r *rig) run(ctx context.Context, t *task, c *cell, most time.Duration) (er
 	e, err := r.program.run(ctx, t, most)
 	switch {
 	case errors.Is(err, errGone):
-		c.End = "died"
+		c.End = died
 		r.stop()
 	case errors.Is(err, errLate):
-		c.End = "hangs"
+		c.End = hangs
 		r.stop()
 	case err != nil:
 		return err
 	case e.Threw != "":
-		c.End, c.Threw = "threw", e.Threw
+		c.End, c.Threw = threw, e.Threw
 	default:
-		c.End = "done"
+		c.End = done
 	}
 	return nil
 }

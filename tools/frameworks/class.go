@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"net"
 	"net/http"
@@ -11,8 +12,8 @@ import (
 type class struct {
 	name string
 	doc  string
-	tool string // that the model calls
-	args string
+	tool string // that the model calls, order_create by default
+	args string // an order by default
 	// fault answers the n-th call that arrives, or does not.
 	fault func(w http.ResponseWriter, r *http.Request, m *message, n int) bool
 	// before happens before the program starts, and atCall when the model is asked, after the tools are listed.
@@ -29,43 +30,65 @@ const (
 	waitMS = `{"retryable":true,"retryAfterMs":7000}`
 )
 
+// call is what the model calls.
+func (c *class) call() (tool, args string) { return cmp.Or(c.tool, write), cmp.Or(c.args, order) }
+
+func (c *class) writes() bool { return c.tool == "" }
+
 // classes are in the order of the page.
 var classes = []*class{
-	{name: "ok", doc: "nothing goes wrong", tool: write, args: order},
-	{name: "iserror", doc: "the server answers a write with `isError` and a text", tool: write, args: order, fault: body(func(m *message) string {
+	{name: "ok", doc: "nothing goes wrong"},
+	{name: "iserror", doc: "the server answers a write with `isError` and a text", fault: body(func(m *message) string {
 		return toolError(m, "Error executing tool order_create: the order service did not answer")
 	})},
-	{name: "iserror-struct", doc: "the same, with a structure that says: retryable, in 7 s", tool: write, args: order,
+	{
+		name: "iserror-struct", doc: "the same, with a structure that says: retryable, in 7 s",
 		fault: body(func(m *message) string {
 			return result(m, `{"content":[{"type":"text","text":"Quota exceeded."}],"structuredContent":{"error":{"code":"QUOTA",`+
 				`"retryable":true,"retryAfterMs":7000}},"isError":true}`)
-		})},
-	{name: "rpcerror", doc: "the server answers a write with a JSON-RPC error whose data say: retryable, in 7 s", tool: write, args: order,
-		fault: body(func(m *message) string { return failure(m, -32000, "The provider is busy.", waitMS) })},
-	{name: "vanished", doc: "the server has listed the tool, and says `Unknown tool` when it is called", tool: write, args: order,
-		fault: body(func(m *message) string { return failure(m, -32602, "Unknown tool: order_create", `null`) })},
-	{name: "500", doc: "a write is answered with HTTP 500", tool: write, args: order, fault: status(500, "Internal Server Error")},
-	{name: "503once", like: "500", doc: "a write is answered with HTTP 503, once", tool: write, args: order, fault: once(status(503, "Service Unavailable"))},
-	{name: "503once-read", doc: "a read is answered with HTTP 503, once", tool: read, args: lookup, fault: once(status(503, "Service Unavailable"))},
-	{name: "429", doc: "a write is answered with HTTP 429 and Retry-After: 30", tool: write, args: order, fault: limited},
-	{name: "401", doc: "a write is answered with HTTP 401", tool: write, args: order, fault: status(401, "Unauthorized")},
-	{name: "html", doc: "a proxy answers a write with a web page, and HTTP 200", tool: write, args: order, fault: webPage},
-	{name: "reset", doc: "the connection is reset during a write", tool: write, args: order, fault: reset},
-	{name: "resetonce-read", like: "503once-read", doc: "the connection is reset during a read, once", tool: read, args: lookup, fault: once(reset)},
-	{name: "hang", doc: "the answer to a write never comes (`timeout: 3s`)", tool: write, args: order, fault: hang},
-	{name: "session-lost", doc: "the server has forgotten the session", tool: write, args: order, atCall: (*server).forget},
-	{name: "restart", like: "session-lost", doc: "the server was restarted: broken connections, no sessions", tool: write, args: order, atCall: (*server).restart},
-	{name: "down", doc: "the server goes down before the call", tool: write, args: order, atCall: (*server).stop},
-	{name: "dead-start", doc: "the server is down when the agent starts; the gateway has seen it before", tool: write, args: order, before: (*server).stop},
+		}),
+	},
+	{
+		name: "rpcerror", doc: "the server answers a write with a JSON-RPC error whose data say: retryable, in 7 s",
+		fault: body(func(m *message) string { return failure(m, -32000, "The provider is busy.", waitMS) }),
+	},
+	{
+		name: "vanished", doc: "the server has listed the tool, and says `Unknown tool` when it is called",
+		fault: body(func(m *message) string { return failure(m, -32602, "Unknown tool: order_create", `null`) }),
+	},
+	{name: "500", doc: "a write is answered with HTTP 500", fault: status(500, "Internal Server Error")},
+	{name: "503once", like: "500", doc: "a write is answered with HTTP 503, once", fault: once(status(503, "Service Unavailable"))},
+	{
+		name: "503once-read", doc: "a read is answered with HTTP 503, once", tool: read, args: lookup,
+		fault: once(status(503, "Service Unavailable")),
+	},
+	{name: "429", doc: "a write is answered with HTTP 429 and Retry-After: 30", fault: limited},
+	{name: "401", doc: "a write is answered with HTTP 401", fault: status(401, "Unauthorized")},
+	{name: "html", doc: "a proxy answers a write with a web page, and HTTP 200", fault: webPage},
+	{name: "reset", doc: "the connection is reset during a write", fault: reset},
+	{
+		name: "resetonce-read", like: "503once-read", doc: "the connection is reset during a read, once", tool: read, args: lookup,
+		fault: once(reset),
+	},
+	{name: "hang", doc: "the answer to a write never comes (`timeout: 3s`)", fault: hang},
+	{name: "session-lost", doc: "the server has forgotten the session", atCall: (*server).forget},
+	{name: "restart", like: "session-lost", doc: "the server was restarted: broken connections, no sessions", atCall: (*server).restart},
+	{name: "down", doc: "the server goes down before the call", atCall: (*server).stop},
+	{name: "dead-start", doc: "the server is down when the agent starts; the gateway has seen it before", before: (*server).stop},
 	{name: "unknown-tool", doc: "the model calls a tool that does not exist", tool: "order_craete", args: order},
-	{name: "missing-arg", doc: "the model leaves out an argument of a write", tool: write, args: `{"amount":2}`},
-	{name: "wrong-type", like: "missing-arg", doc: "the model gives a number where a write needs a text", tool: write, args: `{"reference":17,"amount":2}`},
-	{name: "urlelicit", doc: "the server answers a write with -32042: an account has to be connected", tool: write, args: order,
+	{name: "missing-arg", doc: "the model leaves out an argument of a write", args: `{"amount":2}`},
+	{
+		name: "wrong-type", like: "missing-arg", doc: "the model gives a number where a write needs a text",
+		args: `{"reference":17,"amount":2}`,
+	},
+	{
+		name: "urlelicit", doc: "the server answers a write with -32042: an account has to be connected",
 		fault: body(func(m *message) string {
 			return failure(m, -32042, "Connect your account.", `{"elicitations":[{"mode":"url","elicitationId":"c1",`+
 				`"url":"https://shop.example.com/connect","message":"Connect your account."}]}`)
-		})},
-	{name: "child-crash", doc: "the server is a program, which crashes during a write", tool: write, args: order, stdio: true},
+		}),
+	},
+	{name: "child-crash", doc: "the server is a program, which crashes during a write", stdio: true},
 }
 
 func classNamed(name string) *class {

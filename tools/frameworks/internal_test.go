@@ -55,7 +55,7 @@ func TestModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer m.stop()
+		t.Cleanup(m.stop)
 		first, _ := post(t, m.url+path, asks[0], nil)
 		second, _ := post(t, m.url+path, asks[2], nil)
 		_, _, told := m.said()
@@ -77,8 +77,9 @@ func TestServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.stop()
-		call := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"` + c.tool + `","arguments":` + c.args + `}}`
+		t.Cleanup(s.stop)
+		tool, args := c.call()
+		call := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + args + `}}`
 		if early, _ := post(t, s.url, call, nil); !strings.Contains(early, "No valid session ID") {
 			t.Errorf("%s: without a session: %s", name, early)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -12,7 +13,7 @@ var signs = []struct {
 	form   *regexp.Regexp
 }{
 	{"W", regexp.MustCompile(`\b(7|30) s\b|7000|after["\\: ]*30`)},
-	{"R", regexp.MustCompile(`(?i)safe to repeat|do not repeat|before calling again|then call again|call a tool listed|retryable`)},
+	{"R", regexp.MustCompile(`(?i)(safe to|do not) repeat|(calling|call) again|listed by tools/list|retryable`)},
 	{"E", regexp.MustCompile(`(?i)not known whether|nothing was done|took effect|\beffect\b`)},
 	{"V", regexp.MustCompile(`order_get\(`)},
 }
@@ -25,28 +26,31 @@ func (c *cell) letters() string {
 	switch {
 	case c == nil: // not run
 		return "."
-	case c.End == "hangs":
+	case c.End == hangs:
 		return "HANGS"
-	case c.End != "done":
+	case c.End != done:
 		return "DIES"
 	case c.Called == "":
 		return "BLIND"
 	}
-	letters, text := "", c.text()
-	if strings.Contains(text, "is confirmed") {
-		letters = "ok"
-	} else {
-		for _, sign := range signs {
-			if sign.form.MatchString(text) {
-				letters += sign.letter
-			}
-		}
-	}
-	if letters == "" {
-		letters = "-"
-	}
+	letters := cmp.Or(c.read(), "-")
 	if c.Arrived > 1 {
 		letters += " x" + strconv.Itoa(c.Arrived)
 	}
 	return letters
+}
+
+// read is "ok", or the letters of what the model has read of a failure.
+func (c *cell) read() string {
+	text := c.text()
+	if strings.Contains(text, "is confirmed") {
+		return "ok"
+	}
+	var b strings.Builder
+	for _, sign := range signs {
+		if sign.form.MatchString(text) {
+			b.WriteString(sign.letter)
+		}
+	}
+	return b.String()
 }

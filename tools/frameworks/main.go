@@ -43,7 +43,8 @@ type options struct {
 
 func parse(args []string) (o options, err error) {
 	flags := flag.NewFlagSet("frameworks", flag.ContinueOnError)
-	flags.StringVar(&o.env, "env", cmp.Or(os.Getenv("FRAMEWORKS"), "../../.tools/frameworks"), "the `folder` in which the frameworks are installed")
+	env := cmp.Or(os.Getenv("FRAMEWORKS"), "../../.tools/frameworks")
+	flags.StringVar(&o.env, "env", env, "the `folder` in which the frameworks are installed")
 	flags.StringVar(&o.only, "only", "", "the `names` of the frameworks to run, with commas; all by default, - for none")
 	flags.StringVar(&o.class, "class", "", "the `names` of the classes to run")
 	flags.StringVar(&o.write, "write", "", "the `file` to write the page to")
@@ -143,7 +144,8 @@ func load(env string, f *framework) (kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cells, json.Unmarshal(b, &cells)
+	err = json.Unmarshal(b, &cells)
+	return cells, err
 }
 
 func (r kept) save(env string, f *framework) error {

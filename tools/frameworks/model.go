@@ -163,9 +163,10 @@ func (m *model) next(a *ask) (name, args string) {
 	final := ""
 	for _, listed := range a.listed() {
 		if prefix, found := strings.CutSuffix(listed, write); found && m.called == "" {
-			m.called, m.sent = prefix+m.class.tool, len(a.items())
+			tool, args := m.class.call()
+			m.called, m.sent = prefix+tool, len(a.items())
 			m.begin()
-			return m.called, m.class.args
+			return m.called, args
 		}
 		if listed == "final_answer" { // of smolagents, which wants to be told so
 			final = listed
@@ -181,7 +182,8 @@ func (m *model) next(a *ask) (name, args string) {
 // results are the results of tools among items or, if there are none, what has been added by others than the model.
 func results(all []item, before int) (told []string) {
 	for _, i := range all {
-		if i.Role == "tool" || strings.HasSuffix(i.Type, "call_output") || len(i.Parts) > 0 && len(i.Parts[0].FunctionResponse.Response) > 0 {
+		isGemini := len(i.Parts) > 0 && len(i.Parts[0].FunctionResponse.Response) > 0
+		if i.Role == "tool" || strings.HasSuffix(i.Type, "call_output") || isGemini {
 			told = append(told, i.text())
 		}
 	}
@@ -214,7 +216,8 @@ func chat(w http.ResponseWriter, stream bool, name, args string) {
 	const head = `{"id":"chat_1","created":1,"model":"scripted",`
 	message := `{"role":"assistant",` + content + `}`
 	if !stream {
-		answer(w, http.StatusOK, head+`"object":"chat.completion","choices":[{"index":0,"message":`+message+`,"finish_reason":"`+finish+`"}],`+usage+`}`)
+		answer(w, http.StatusOK, head+`"object":"chat.completion","choices":[{"index":0,"message":`+message+
+			`,"finish_reason":"`+finish+`"}],`+usage+`}`)
 		return
 	}
 	const chunk = head + `"object":"chat.completion.chunk",`
@@ -223,7 +226,8 @@ func chat(w http.ResponseWriter, stream bool, name, args string) {
 }
 
 func responses(w http.ResponseWriter, stream bool, name, args string) {
-	output := `{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"done","annotations":[]}]}`
+	output := `{"type":"message","id":"msg_1","role":"assistant","status":"completed",` +
+		`"content":[{"type":"output_text","text":"done","annotations":[]}]}`
 	if name != "" {
 		space := ""
 		if prefix, rest, found := strings.Cut(name, "/"); found { // of a namespace
@@ -233,9 +237,10 @@ func responses(w http.ResponseWriter, stream bool, name, args string) {
 			`,"arguments":` + quoted(args) + `}`
 	}
 	whole := func(state, items string) string {
-		return `{"id":"resp_1","object":"response","created_at":1,"status":"` + state + `","model":"scripted","parallel_tool_calls":false,` +
-			`"tool_choice":"auto","tools":[],"output":[` + items + `],"usage":{"input_tokens":1,"input_tokens_details":{"cached_tokens":0},` +
-			`"output_tokens":1,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":2}}`
+		return `{"id":"resp_1","object":"response","created_at":1,"status":"` + state + `","model":"scripted",` +
+			`"parallel_tool_calls":false,"tool_choice":"auto","tools":[],"output":[` + items + `],` +
+			`"usage":{"input_tokens":1,"input_tokens_details":{"cached_tokens":0},"output_tokens":1,` +
+			`"output_tokens_details":{"reasoning_tokens":0},"total_tokens":2}}`
 	}
 	if !stream {
 		answer(w, http.StatusOK, whole("completed", output))

@@ -24,6 +24,7 @@ var pageTemplate = template.Must(template.New("page").Parse(pageText))
 // A measured framework has its cells.
 type measured struct {
 	*framework
+
 	cells kept
 }
 
@@ -49,7 +50,7 @@ func writePage(env, file string) error {
 	if err := pageTemplate.Execute(&b, &page{all}); err != nil {
 		return err
 	}
-	return os.WriteFile(file, b.Bytes(), 0o644) //nolint:gosec // a page for everybody
+	return os.WriteFile(file, b.Bytes(), 0o644)
 }
 
 // changing is what differs from run to run.
@@ -111,8 +112,18 @@ func (p *page) Table(language string) string {
 	return b.String()
 }
 
+// defaults are the frameworks as they are, with nothing set.
+func (p *page) defaults() (all []*measured) {
+	for _, m := range p.all {
+		if m.installed == "" {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
 // Frameworks, Classes and Cells count.
-func (p *page) Frameworks() int { return len(p.all) }
+func (p *page) Frameworks() int { return len(p.defaults()) }
 
 // Classes counts those that fail.
 func (p *page) Classes() int { return len(classes) - 1 }
@@ -122,7 +133,7 @@ func (p *page) Cells() int { return p.Frameworks() * p.Classes() }
 
 // Count counts cells of the classes that fail by what became of them.
 func (p *page) Count(through bool, what string) (n int) {
-	for _, m := range p.all {
+	for _, m := range p.defaults() {
 		n += m.count(through, what)
 	}
 	return n
@@ -148,8 +159,8 @@ func (p *page) Habits() string {
 		}
 		var again []string
 		for _, c := range classes {
-			if one := m.cell(c, false); c.tool == write && one != nil && one.Arrived > 1 {
-				again = append(again, fmt.Sprintf("`%s` x%d > x%d", c.name, one.Arrived, m.cell(c, true).Arrived))
+			if one := m.cell(c, false); c.writes() && one != nil && one.Arrived > 1 {
+				again = append(again, fmt.Sprintf("%#q x%d > x%d", c.name, one.Arrived, m.cell(c, true).Arrived))
 			}
 		}
 		fmt.Fprintf(&b, " %s |\n", strings.Join(again, ", "))
@@ -182,7 +193,7 @@ func (p *page) Unread() string {
 	return p.list(func(m *measured) (found []string) {
 		for _, c := range classes[1:] {
 			if one := m.cell(c, true); one != nil && !p.reads(c, one) {
-				found = append(found, fmt.Sprintf("`%s` (%s)", c.name, one.letters()))
+				found = append(found, fmt.Sprintf("%#q (%s)", c.name, one.letters()))
 			}
 		}
 		return found
@@ -197,7 +208,7 @@ func squashed(text string) string {
 // reads tells whether the model has read all that the gateway says.
 func (p *page) reads(c *class, one *cell) bool {
 	said := p.of(plain).cell(c, true)
-	return one.End == "done" && said != nil && strings.Contains(squashed(one.text()), squashed(said.text()))
+	return one.End == done && said != nil && strings.Contains(squashed(one.text()), squashed(said.text()))
 }
 
 // Sections returns what is read in each class.
@@ -260,7 +271,7 @@ func (g *group) write(b *strings.Builder, among int) {
 func (p *page) bare(b *strings.Builder, c *class) {
 	b.WriteString("bare\n")
 	groups := grouped(p.all, func(m *measured) string {
-		if one := m.cell(c, false); one != nil && one.End == "done" && one.Called != "" {
+		if one := m.cell(c, false); one != nil && one.End == done && one.Called != "" {
 			return one.text()
 		}
 		return ""
@@ -303,7 +314,7 @@ func (p *page) through(b *strings.Builder, c *class) {
 		g.write(b, len(p.all))
 	}
 	others := grouped(p.all, func(m *measured) string {
-		if one := m.cell(c, true); one != nil && one.End == "done" && one.Called != "" && !p.reads(c, one) {
+		if one := m.cell(c, true); one != nil && one.End == done && one.Called != "" && !p.reads(c, one) {
 			return one.text()
 		}
 		return ""
@@ -347,7 +358,7 @@ func (p *page) Paragraphs() (string, error) {
 
 // versions are those of the framework's packages.
 func (f *framework) versions() (string, error) {
-	if f.language == "node" {
+	if f.language == node {
 		var manifest struct {
 			Dependencies map[string]string `json:"dependencies"`
 		}
@@ -356,7 +367,7 @@ func (f *framework) versions() (string, error) {
 			err = json.Unmarshal(b, &manifest)
 		}
 		var all []string
-		for _, name := range strings.Fields(f.packages) {
+		for name := range strings.FieldsSeq(f.packages) {
 			all = append(all, name+" "+manifest.Dependencies[name])
 		}
 		return strings.Join(all, ", "), err

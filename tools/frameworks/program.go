@@ -46,7 +46,7 @@ func startProgram(ctx context.Context, f *framework, env, folder string) (*progr
 	p.command.Dir = folder
 	p.command.Env = environment(folder)
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	log, err := os.Create(filepath.Join(folder, f.name+".log")) //nolint:gosec // the name is one of ours
+	log, err := os.Create(filepath.Join(folder, f.name+".log"))
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func startProgram(ctx context.Context, f *framework, env, folder string) (*progr
 		return nil, err
 	}
 	go p.listen(out)
-	if _, err := p.wait(ctx, time.Minute); err != nil {
+	if _, err := p.wait(ctx, 5*time.Minute); err != nil {
 		p.stop()
 		said, _ := os.ReadFile(log.Name())
 		return nil, fmt.Errorf("%s: %w: %s", f.name, err, said)
