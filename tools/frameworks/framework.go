@@ -128,8 +128,8 @@ var frameworks = []*framework{
 	{
 		name: "crewai", title: "CrewAI", language: python,
 		doc: "With `MCPServerAdapter` of crewai-tools, as here. `Agent(mcps=[...])` of this version fails after every call over " +
-			"HTTP, because of its own way to close the connection, " +
-			"and makes a call that fails three times, also one that writes.",
+			"HTTP, because of its own way to close the connection, and makes a call that fails three times, also one that " +
+			"writes. It checks arguments itself. An HTTP error or a broken connection leaves the call without an answer.",
 	},
 	{
 		name: "llamaindex", title: "LlamaIndex", language: python,
@@ -142,7 +142,7 @@ var frameworks = []*framework{
 	},
 	{
 		name: "autogen", title: "AutoGen", language: python,
-		doc: "Agent Framework is its successor. An HTTP error or a broken connection leaves the call without an answer, for minutes.",
+		doc: "Agent Framework is its successor. An HTTP error or a broken connection leaves the call without an answer.",
 	},
 	{
 		name: "agentframework", title: "Agent Framework", language: python,
