@@ -42,7 +42,7 @@ func (x *exchange) repeat() string {
 }
 
 // plainWord matches what a shell takes as it is.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,][A-Za-z0-9_./:@%+=,-]*$`)
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-][A-Za-z0-9_./:@%+=,-]*$`)
 
 // ShellWord quotes a word for a shell: a server chooses the names of its tools, and people paste what a report shows.
 func ShellWord(word string) string {

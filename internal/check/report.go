@@ -26,7 +26,7 @@ type Report struct {
 	NotObserved []NotObserved `json:"notObserved"`
 
 	// Target is how `recourse call` names the server: --server and its URL, or -- and its command.
-	Target string `json:"target,omitempty"`
+	Target string `json:"-"`
 	// FailOn is the least harm that fails a run; none: nothing does.
 	FailOn Harm `json:"failOn,omitempty"`
 	// Mended is what a baseline lists although it is mended. It fails a run.

@@ -3,6 +3,7 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -42,7 +43,8 @@ func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", UpdateScripts: *update,
-		Setup: setFreeAddress, Cmds: map[string]func(*testscript.TestScript, bool, []string){"answers": answers, "oncerows": onceRows},
+		Setup: func(env *testscript.Env) error { return errors.Join(setFreeAddress(env), setRoot(env)) },
+		Cmds:  map[string]func(*testscript.TestScript, bool, []string){"answers": answers, "oncerows": onceRows},
 	})
 }
 

@@ -201,6 +201,13 @@ func setFreeAddress(env *testscript.Env) error {
 	return err
 }
 
+// setRoot tells the scripts where the repository is.
+func setRoot(env *testscript.Env) error {
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	env.Setenv("ROOT", root)
+	return err
+}
+
 // answers waits until a PUT, which the gateway answers itself, gets an HTTP status:
 //
 //	answers STATUS URL
