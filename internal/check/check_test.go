@@ -4,7 +4,11 @@ package check_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"io"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -15,6 +19,7 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/check"
+	"github.com/recoursehq/recourse/internal/check/provider"
 	"github.com/recoursehq/recourse/internal/check/server"
 	"github.com/recoursehq/recourse/internal/config"
 )
@@ -36,7 +41,7 @@ func TestMain(m *testing.M) {
 var overHTTP = []string{"no-address", "header-checked", "lost-session"}
 
 // silent are the rules that a fixture breaks by not answering.
-var silent = []string{"answers", "id-kept", "many-at-once", "split-lines"}
+var silent = []string{"answers", "provider-answers", "id-kept", "many-at-once", "split-lines"}
 
 // fixtureReport checks a fixture that breaks a rule.
 func fixtureReport(t *testing.T, breaks string, options check.Options) *check.Report {
@@ -60,6 +65,12 @@ func fixtureReport(t *testing.T, breaks string, options check.Options) *check.Re
 	if options.Mode == "" {
 		options.Mode, options.Writes = check.Owner, fixtureWrites(t)
 	}
+	if strings.HasPrefix(breaks, "provider-") {
+		options.Mode = check.Wired
+		if program, ok := to.(*server.Program); ok {
+			wire(t, program, &options)
+		}
+	}
 	if options.Timeout == 0 {
 		options.Timeout = 10 * time.Second
 		if slices.Contains(silent, breaks) {
@@ -69,11 +80,40 @@ func fixtureReport(t *testing.T, breaks string, options check.Options) *check.Re
 	return check.Check(t.Context(), to, options)
 }
 
+// wire has a program's HTTP go to a provider that answers as it is told, and to a local service otherwise.
+func wire(t *testing.T, program *server.Program, options *check.Options) {
+	t.Helper()
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))
+	t.Cleanup(service.Close)
+	proxy := &provider.Proxy{Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, service.Listener.Addr().String())
+	}}
+	if err := proxy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(proxy.Close)
+	program.Env = append(program.Env, append(proxy.Env(), "FIXTURE_PROVIDER=http://provider.test/orders")...)
+	options.Provider = proxy
+}
+
+// A server that tells its provider's failures apart keeps all rules in mode wired.
+func TestGoodWired(t *testing.T) {
+	t.Parallel()
+
+	report := fixtureReport(t, "provider-none", check.Options{})
+	if report.Grade != "A" || len(report.Findings) > 0 || report.Rules.Observed < 40 {
+		t.Errorf("%s, %d rules, broken: %v: %+v", report.Grade, report.Rules.Observed, brokenIn(report), report.Findings)
+	}
+}
+
 // fixtureWrites are the writes of the fixture.
 func fixtureWrites(t *testing.T) []check.Write {
 	t.Helper()
 	writes, err := check.ReadWrites("writes.yaml", []byte(`
-writes:
+calls:
+- tool: order_get
+  args: {order_id: A-17, limit: 1}
+  reads: true
 - tool: order_create
   args: {idempotency_key: "{mark}", amount: 5}
   other: {idempotency_key: "{mark}", amount: 6}
@@ -120,6 +160,8 @@ var besides = map[string][]string{
 	"cancel-ignored":      {"survives"},
 	"contract-advice":     {"contract-form"},
 	"contract-form":       {"contract-advice"},
+	"provider-answers":    {"answers"},
+	"provider-told":       {},
 	"failure-says-why":    {"argument-named"},
 	"idempotent-kept":     {"repeated-write", "parallel-write", "key-conflict"},
 	"parallel-write":      {"key-conflict"},

@@ -22,7 +22,8 @@ func TestModernOnly(t *testing.T) {
 	mcp.AddTool(srv, &mcp.Tool{Name: "order_get", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 		func(context.Context, *mcp.CallToolRequest, struct {
 			OrderID string `json:"order_id"`
-		}) (*mcp.CallToolResult, any, error) {
+		},
+		) (*mcp.CallToolResult, any, error) {
 			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "There is no such order."}}}, nil, nil
 		})
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return srv }, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})

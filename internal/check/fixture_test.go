@@ -205,6 +205,12 @@ func (f *fixture) call(m *message) (result string, code int) {
 		}
 		return failed("Wrong: "+strings.Join(wrong, ", "), "")
 	}
+	if words := f.askProvider(m.Params.Name == "order_create"); words != "" {
+		if f.breaks == "provider-told" {
+			return `{"content":[{"type":"text","text":"It is done."}]}`, 0
+		}
+		return failed(words, "")
+	}
 	if m.Params.Name == "order_create" {
 		return f.create(text(m.Params.Arguments["idempotency_key"]), string(m.Params.Arguments["amount"]))
 	}
@@ -254,6 +260,56 @@ func (f *fixture) create(key, amount string) (result string, code int) {
 	}
 	f.orders = append(f.orders, order{key, amount, f.calls})
 	return `{"content":[{"type":"text","text":"It is done."}]}`, 0
+}
+
+// askProvider asks the provider, if there is one, and returns the words for its failure.
+func (f *fixture) askProvider(writes bool) string {
+	url := os.Getenv("FIXTURE_PROVIDER")
+	if url == "" {
+		return ""
+	}
+	client := http.Client{Timeout: 200 * time.Millisecond}
+	if f.breaks == "provider-answers" {
+		client.Timeout = 0
+	}
+	method := http.MethodGet
+	if writes {
+		method = http.MethodPost
+	}
+	words := ""
+	for range 2 {
+		req, _ := http.NewRequest(method, url, strings.NewReader("{}"))
+		resp, err := client.Do(req)
+		words = f.wordsFor(resp, err)
+		if words == "" || f.breaks != "provider-once" {
+			break
+		}
+	}
+	return words
+}
+
+// wordsFor returns the words for an answer of the provider; "": it is one.
+func (f *fixture) wordsFor(resp *http.Response, err error) string {
+	if f.breaks == "provider-apart" && (err != nil || resp.StatusCode != http.StatusOK) {
+		return "The provider did not do it. Wait 37 s."
+	}
+	if err != nil {
+		return "The provider cannot be reached."
+	}
+	defer resp.Body.Close()
+	wait := resp.Header.Get("Retry-After")
+	if resp.StatusCode == http.StatusTooManyRequests && f.breaks != "provider-wait" {
+		return "The provider asks to wait " + wait + " s."
+	}
+	var value any
+	switch err := json.NewDecoder(resp.Body).Decode(&value); {
+	case resp.StatusCode >= 400:
+		return fmt.Sprintf("The provider answered %d.", resp.StatusCode)
+	case err != nil:
+		return "The provider's answer is not JSON."
+	default:
+		return ""
+	}
 }
 
 // found returns the result of order_get, or "".

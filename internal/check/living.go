@@ -117,7 +117,8 @@ func (r *runner) garbage(s step) {
 		if !apart.initialize() {
 			return
 		}
-		apart.exchange(r.options.Timeout, s, server.Message{Text: []byte(`{"jsonrpc": "2.0", "id": 5, "method": `), Head: apart.legacyHeaders()})
+		half := []byte(`{"jsonrpc": "2.0", "id": 5, "method": `)
+		apart.exchange(r.options.Timeout, s, server.Message{Text: half, Head: apart.legacyHeaders()})
 		if apart.conn != nil {
 			apart.send(s, wire.MethodToolsList, noParams)
 		}

@@ -84,6 +84,9 @@ func plan(mode Mode, t *transcript) (steps []step) {
 		add(probeStands, (*runner).stands)
 		add(probeWrites, (*runner).writes)
 	}
+	if mode.includes(Wired) {
+		add(probeProvider, (*runner).wired)
+	}
 	add(probeNoTool, (*runner).unknownTool)
 	add(probeNoToolAgain, (*runner).unknownTool)
 	add(probeMethod, (*runner).unknownMethod)

@@ -43,9 +43,10 @@ const (
 	Static Mode = "static" // lists the tools
 	Safe   Mode = "safe"   // also makes calls that the schema forbids, and reads what cannot exist
 	Owner  Mode = "owner"  // also makes the writes that the user has named
+	Wired  Mode = "wired"  // also has the server's own HTTP fail
 )
 
-var modes = []Mode{Static, Safe, Owner}
+var modes = []Mode{Static, Safe, Owner, Wired}
 
 // includes reports whether what of asks for is done in mode m.
 func (m Mode) includes(of Mode) bool { return rank(of) <= rank(m) }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/call/args"
+	"github.com/recoursehq/recourse/internal/check/provider"
 	"github.com/recoursehq/recourse/internal/check/server"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
@@ -25,6 +26,8 @@ type Options struct {
 	Reads []string
 	// Writes are made in mode Owner.
 	Writes []Write
+	// Provider answers for the services that the server calls, in mode Wired.
+	Provider *provider.Proxy
 	// Seed tells the marks of one run from those of another.
 	Seed int
 	// Contract is what the server promises; nil: nothing.
@@ -189,7 +192,8 @@ func (r *runner) messageOf(id, method string, params json.Value) server.Message 
 	if !r.t.modern {
 		return server.Message{Text: wire.AppendRequest(nil, wire.ID(id), method, params), ID: id, Head: r.legacyHeaders()}
 	}
-	introduced := json.Members{{Name: "_meta", Value: slices.Concat([]byte{'{'}, wire.Introduction([]byte(clientInfo), []byte("{}")), []byte{'}'})}}
+	meta := slices.Concat([]byte{'{'}, wire.Introduction([]byte(clientInfo), []byte("{}")), []byte{'}'})
+	introduced := json.Members{{Name: "_meta", Value: meta}}
 	introduced = append(introduced, json.MembersOf(params)...)
 	text := wire.AppendRequest(nil, wire.ID(id), method, introduced.AppendTo(nil))
 	head := http.Header{}

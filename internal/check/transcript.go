@@ -29,6 +29,7 @@ type transcript struct {
 	left      []bool // for each program that was ended: whether it left by itself
 	again     *bool  // whether it started again after it was killed
 	writes    []*writeSeen
+	provider  []*providerSeen
 	stands    []*exchange // the answers of verify calls before and after the tools that read were called
 	stopped   string      // why not all steps were taken
 	dying     bool        // because the server ended again and again

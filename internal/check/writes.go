@@ -8,13 +8,15 @@ import (
 	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
-// A Write is a call that may be made in a sandbox to see whether it happens once. In its arguments, {mark} stands for a text that
+// A Write is a call that may be made in a sandbox, in mode Owner to see whether it happens once, in mode Wired to see what becomes
+// of its provider's failures. In its arguments, {mark} stands for a text that
 // is new each time, by which the answer of the verify call shows what has happened.
 type Write struct {
 	Tool   string
 	Args   json.Value
 	Other  json.Value // arguments that differ in what is no key; nil: they are not tried
-	Verify Verify
+	Verify Verify     // of a read, none
+	Reads  bool       // it only reads: the mode Wired makes it, and the mode Owner does not
 }
 
 // Verify is the call that shows what writes have done.
@@ -29,27 +31,34 @@ const mark = "{mark}"
 // ReadWrites reads a file of writes. The error lists every mistake.
 func ReadWrites(name string, src []byte) ([]Write, error) {
 	var file struct {
-		Writes []struct {
+		Calls []struct {
 			Node   *strictyaml.Node `yaml:",pos"`
+			Reads  bool             `yaml:"reads"`
 			Tool   string           `yaml:"tool,required"`
 			Args   map[string]any   `yaml:"args,required"`
 			Other  map[string]any   `yaml:"other"`
 			Verify struct {
-				Tool string         `yaml:"tool,required"`
+				Tool string         `yaml:"tool"`
 				Args map[string]any `yaml:"args"`
-			} `yaml:"verify,required"`
-		} `yaml:"writes,required"`
+			} `yaml:"verify"`
+		} `yaml:"calls,required"`
 	}
 	if err := strictyaml.Decode(name, src, &file); err != nil {
 		return nil, err
 	}
 	var writes []Write
-	for _, w := range file.Writes {
-		write := Write{Tool: w.Tool, Args: object(w.Args), Verify: Verify{w.Verify.Tool, object(w.Verify.Args)}}
+	for _, w := range file.Calls {
+		write := Write{Tool: w.Tool, Args: object(w.Args), Reads: w.Reads, Verify: Verify{w.Verify.Tool, object(w.Verify.Args)}}
 		if w.Other != nil {
 			write.Other = object(w.Other)
 		}
-		if !strings.Contains(string(write.Args), mark) {
+		switch {
+		case w.Reads == (w.Verify.Tool != ""):
+			return nil, strictyaml.Errors{w.Node.Errorf(
+				"a write has `verify: {tool: NAME, args: {...}}`, which shows what it has done; a read has `reads: true`",
+				"%s needs either verify or reads", w.Tool,
+			)}
+		case !w.Reads && !strings.Contains(string(write.Args), mark):
 			return nil, strictyaml.Errors{w.Node.Get("args").Errorf(
 				"put it into a text that the verify call shows, such as `reference: check-{mark}`",
 				"the arguments of %s lack {mark}: nothing would show what the call has done", w.Tool,

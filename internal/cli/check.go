@@ -9,10 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/check"
+	"github.com/recoursehq/recourse/internal/check/provider"
 	"github.com/recoursehq/recourse/internal/check/server"
 	"github.com/recoursehq/recourse/internal/cli/client"
 	"github.com/recoursehq/recourse/internal/cli/load"
@@ -25,8 +27,8 @@ import (
 type checkCommand struct {
 	URL      string        `arg:"" optional:"" help:"Endpoint of an MCP server. For one on stdio, give its command after -- instead."`
 	Header   []string      `placeholder:"HEADER" sep:"none" help:"Header for that server, as 'Name: value'."`
-	Mode     string        `enum:"static,safe,owner" default:"safe" help:"How far to go (safe); docs/checks.md."`
-	Writes   string        `placeholder:"FILE" help:"Writes that --mode owner may make, in a sandbox."`
+	Mode     string        `enum:"static,safe,owner,wired" default:"safe" help:"How far to go (safe); docs/checks.md."`
+	Writes   string        `placeholder:"FILE" help:"Calls that the modes owner and wired may make, in a sandbox."`
 	Seed     int           `default:"1" placeholder:"NUMBER" help:"Another one for each run in the same sandbox (1)."`
 	Contract string        `placeholder:"NAME" help:"Contract that the server promises: a built-in one, or a file."`
 	ReadOnly []string      `placeholder:"TOOL" help:"Tools that only read although they do not say so; * stands for any letters."`
@@ -64,6 +66,12 @@ func (c *checkCommand) Run(ctx context.Context, env *term.Environment, command t
 	options, err := c.options()
 	if err != nil {
 		return err
+	}
+	if options.Mode == check.Wired && !c.DryRun {
+		if options.Provider, err = wire(to); err != nil {
+			return err
+		}
+		defer options.Provider.Close()
 	}
 	known, err := c.Files.baseline()
 	if err != nil {
@@ -129,14 +137,29 @@ func cannot(why string) error {
 	return err
 }
 
+// wire starts what answers for the services that a program calls, and has the program find it.
+func wire(to server.Server) (*provider.Proxy, error) {
+	program, ok := to.(*server.Program)
+	if !ok {
+		return nil, term.Usage(errors.New("--mode wired starts the server itself, with a proxy in its environment: give a command"))
+	}
+	proxy := &provider.Proxy{}
+	if err := proxy.Start(); err != nil {
+		return nil, fmt.Errorf("start the proxy: %w", err)
+	}
+	program.Env = append(slices.Clone(program.Env), proxy.Env()...)
+	return proxy, nil
+}
+
 // options returns how the server is checked.
 func (c *checkCommand) options() (check.Options, error) {
 	options := check.Options{Mode: check.Mode(c.Mode), Reads: c.ReadOnly, Seed: c.Seed, Timeout: c.Timeout}
+	named := options.Mode == check.Owner || options.Mode == check.Wired
 	switch {
-	case options.Mode == check.Owner && c.Writes == "":
-		return options, term.Usage(errors.New("--mode owner makes the writes of a file: name it with --writes"))
-	case options.Mode != check.Owner && c.Writes != "":
-		return options, term.Usage(errors.New("--writes goes with --mode owner"))
+	case named && c.Writes == "":
+		return options, term.Usage(errors.New("--mode " + c.Mode + " makes the calls of a file: name it with --writes"))
+	case !named && c.Writes != "":
+		return options, term.Usage(errors.New("--writes goes with --mode owner and --mode wired"))
 	case c.Writes != "":
 		src, err := os.ReadFile(filepath.Clean(c.Writes))
 		if err != nil {

@@ -1,0 +1,154 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/check/provider"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+)
+
+// providerSeen is what was seen of one tool while its provider failed.
+type providerSeen struct {
+	tool   *tool
+	writes bool
+	faults []faultSeen
+}
+
+// faultSeen is one failure of the provider, and what the server made of it.
+type faultSeen struct {
+	fault *provider.Fault
+	at    *exchange
+	sent  []string // the methods of the requests that the provider got
+}
+
+// probeProvider is a call while the provider fails.
+const probeProvider probe = "the calls of --writes, while the provider fails"
+
+// wired makes each call that the user has named while the provider fails in each way.
+func (r *runner) wired(s step) {
+	for i := range r.options.Writes {
+		w := &r.options.Writes[i]
+		r.wire(s, w.Tool, w.Args, !w.Reads)
+	}
+	r.options.Provider.Set(nil)
+}
+
+// wire makes one call.
+func (r *runner) wire(s step, name string, arguments json.Value, writes bool) {
+	at := slices.IndexFunc(r.t.tools, func(t *tool) bool { return t.Name == name })
+	if at < 0 {
+		return
+	}
+	seen := &providerSeen{tool: r.t.tools[at], writes: writes}
+	r.t.provider = append(r.t.provider, seen)
+	for i := range provider.Faults {
+		if r.conn == nil || r.t.stopped != "" {
+			return
+		}
+		fault := &provider.Faults[i]
+		r.marks++
+		r.options.Provider.Set(fault)
+		s.tool, s.args = seen.tool, marked(arguments, r.mark())
+		x := r.ask(r.options.Timeout, s, r.callOf(s.tool, s.args))
+		sent := r.options.Provider.Set(nil)
+		if len(sent) == 0 { // it has not asked its provider
+			continue
+		}
+		stopped := r.t.stopped
+		r.file(x)
+		r.t.stopped = stopped // the wait is the provider's, which is ours
+		seen.faults = append(seen.faults, faultSeen{fault, x, sent})
+	}
+}
+
+// The rules about what a server makes of its provider's failures.
+
+func providerTold(t *transcript, v *verdict) {
+	for _, seen := range t.provider {
+		for _, f := range seen.faults {
+			if f.at.answer.Text == nil {
+				continue
+			}
+			said := ""
+			if !f.at.said.failed {
+				said = fmt.Sprintf("The provider answered %s, and the tool: %s", f.fault.Name, quoted(f.at.said.text))
+			}
+			v.of(seen.tool, f.at, said)
+		}
+	}
+}
+
+func providerApart(t *transcript, v *verdict) {
+	for _, seen := range t.provider {
+		first := map[string]string{}
+		for _, f := range seen.faults {
+			if f.fault.Status < 400 || f.at.answer.Text == nil || !f.at.said.failed {
+				continue
+			}
+			said := ""
+			if before, again := first[f.at.said.text]; again {
+				said = fmt.Sprintf("%s and %s of the provider both read %s", before, f.fault.Name, quoted(f.at.said.text))
+			} else {
+				first[f.at.said.text] = f.fault.Name
+			}
+			v.of(seen.tool, f.at, said)
+		}
+	}
+}
+
+func providerWait(t *transcript, v *verdict) {
+	for _, seen := range t.provider {
+		for _, f := range seen.faults {
+			if f.fault.Status != 429 || !f.at.said.failed {
+				continue
+			}
+			said := ""
+			if !strings.Contains(f.at.said.text, provider.Wait) {
+				said = "The provider asked to wait " + provider.Wait + " s; the text does not say so: " + quoted(f.at.said.text)
+			}
+			v.of(seen.tool, f.at, said)
+		}
+	}
+}
+
+func providerAnswers(t *transcript, v *verdict) {
+	for _, seen := range t.provider {
+		for _, f := range seen.faults {
+			if !f.fault.Hang {
+				continue
+			}
+			said := ""
+			if f.at.answer.Text == nil {
+				said = "While the provider did not answer, the tool did not either: " + f.at.why()
+			}
+			v.of(seen.tool, f.at, said)
+		}
+	}
+}
+
+func providerOnce(t *transcript, v *verdict) {
+	for _, seen := range t.provider {
+		for _, f := range seen.faults {
+			if !seen.writes || f.fault.Status >= 400 && f.fault.Status != 503 { // a refusal has done nothing
+				continue
+			}
+			said := ""
+			if n := writesIn(f.sent); n > 1 {
+				said = fmt.Sprintf("The provider answered with %s, and the tool sent its write %d times.", f.fault.Name, n)
+			}
+			v.of(seen.tool, f.at, said)
+		}
+	}
+}
+
+// writesIn counts the requests that write.
+func writesIn(methods []string) (n int) {
+	for _, m := range methods {
+		if m != "GET" && m != "HEAD" && m != "OPTIONS" {
+			n++
+		}
+	}
+	return n
+}
