@@ -110,7 +110,7 @@ func absentTold(t *transcript, v *verdict) {
 
 // empty reports whether a result holds nothing.
 func (s *said) empty() bool {
-	if s.object != nil && !hollow(s.object) {
+	if s.other || s.object != nil && !hollow(s.object) {
 		return false
 	}
 	text := strings.TrimSpace(s.text)
@@ -177,18 +177,50 @@ func successNotMarked(t *transcript, v *verdict) {
 	}
 }
 
+// marks matches what stands for what is masked.
+var marks = regexp.MustCompile(`\[(credential|connection string|stack trace|address|path)\]`)
+
+// word matches what is masked with care because of what stands before it, and is no secret: "JWT: JWTExpired".
+var word = regexp.MustCompile(`^\W*[A-Z]+[a-z]+([A-Z][a-z]{2,})*\W*$`)
+
+// hides reports whether something other than a word is masked by one of these marks.
+func hides(text, masked string, these []string) bool {
+	rest := text
+	for {
+		at := marks.FindStringIndex(masked)
+		if at == nil {
+			return false
+		}
+		mark := masked[at[0]:at[1]]
+		rest, masked = rest[min(at[0], len(rest)):], masked[at[1]:]
+		if after, ok := strings.CutPrefix(rest, mark); ok { // the server has written it
+			rest = after
+			continue
+		}
+		next, end := masked, len(rest)
+		if at := marks.FindStringIndex(masked); at != nil {
+			next = masked[:at[0]]
+		}
+		if i := strings.Index(rest, next); i >= 0 && next != "" {
+			end = i
+		}
+		if slices.Contains(these, mark) && !word.MatchString(rest[:end]) {
+			return true
+		}
+		rest = rest[end:]
+	}
+}
+
 // leaks judges what is masked in failures. What stands in the call's own arguments is no leak.
-func leaks(t *transcript, v *verdict, what string, marks ...string) {
+func leaks(t *transcript, v *verdict, what string, these ...string) {
 	for _, x := range t.failures() {
 		if x.said.text == "" {
 			continue
 		}
 		masked := redact.New(redact.All, string(x.step.args), string(x.sent)).String(x.said.text)
 		said := ""
-		for _, mark := range marks {
-			if strings.Count(masked, mark) > strings.Count(x.said.text, mark) {
-				said = what + ": " + quoted(masked)
-			}
+		if hides(x.said.text, masked, these) {
+			said = what + ": " + quoted(masked)
 		}
 		v.of(x.step.tool, x, said)
 	}
@@ -227,13 +259,16 @@ func noQuery(t *transcript, v *verdict) {
 	}
 }
 
+// moment matches a time at which a limit ends.
+var moment = regexp.MustCompile(`(?i)(reset|retry|after|until|again)\D{0,20}\d{4}-\d\d-\d\d[T ]\d\d:\d\d`)
+
 func limitSaysWait(t *transcript, v *verdict) {
 	for _, x := range t.failures() {
 		if e := x.said.record; e == nil || e.Kind != recourse.KindRateLimited {
 			continue
 		}
 		said := ""
-		if x.said.record.RetryAfter == 0 {
+		if x.said.record.RetryAfter == 0 && !moment.MatchString(x.said.text) {
 			said = "There is no wait in it: " + quoted(x.said.text)
 		}
 		v.of(x.step.tool, x, said)

@@ -72,8 +72,40 @@ type Rule struct {
 	Mend   string `yaml:"mend,required"`
 	Entry  string `yaml:"entry"` // the line of configuration with which the gateway mends it; TOOL is a tool's name
 
+	// Judged says what people found who looked at answers of real servers that trip it; empty: nobody has.
+	Judged string `yaml:"judged"`
+
 	Group string
 }
+
+//go:embed wild.yaml
+var wildYAML []byte
+
+// Wild says how many recorded answers of real servers trip a rule.
+type Wild struct {
+	Successes int                    `yaml:"successes,required"`
+	Failures  int                    `yaml:"failures,required"`
+	Trips     strictyaml.Map[Counts] `yaml:"trips,required"`
+}
+
+// Counts are numbers of answers.
+type Counts struct {
+	Successes int `yaml:"successes,required"`
+	Failures  int `yaml:"failures,required"`
+}
+
+// InTheWild returns what was measured.
+var InTheWild = sync.OnceValue(func() (wild Wild) {
+	doc, err := strictyaml.Parse("wild.yaml", wildYAML)
+	if err == nil {
+		doc.Decode(&wild)
+		err = doc.Err()
+	}
+	if err != nil {
+		panic("check: " + err.Error()) // a test reads it
+	}
+	return wild
+})
 
 //go:embed rules.yaml
 var rulesYAML []byte

@@ -95,6 +95,7 @@ type said struct {
 	rpc     bool // an error of JSON-RPC
 	code    int  // of an error
 	text    string
+	other   bool // there is content that is no text
 	result  json.Value
 	object  json.Value // structuredContent
 	marked  bool       // isError is set
@@ -135,6 +136,8 @@ func listen(reader *contract.Reader, text []byte) (s said) {
 	for _, block := range r.Content {
 		if block.Type == "text" {
 			texts = append(texts, block.Text)
+		} else {
+			s.other = true
 		}
 	}
 	s.text = strings.Join(texts, "\n")

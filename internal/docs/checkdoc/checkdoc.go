@@ -33,6 +33,23 @@ func Page() string {
 			fmt.Fprintf(&b, "\n    %s\n", r.Entry)
 		}
 		fmt.Fprintf(&b, "\nIt needs %s. [Source](%s)\n", r.Needs, r.Source)
+		b.WriteString(measured(r))
 	}
 	return b.String()
+}
+
+// measured says how often a rule is tripped by what real servers have answered, and how often wrongly.
+func measured(r *check.Rule) string {
+	wild := check.InTheWild()
+	for i := range wild.Trips {
+		if n := wild.Trips[i]; n.Key == r.ID {
+			text := fmt.Sprintf("\nMeasured: of %d recorded failures of real servers %d trip it, of %d successes %d.",
+				wild.Failures, n.Value.Failures, wild.Successes, n.Value.Successes)
+			if r.Judged != "" {
+				text += " Looked at by hand, false alarms: " + r.Judged + "."
+			}
+			return text + "\n"
+		}
+	}
+	return ""
 }

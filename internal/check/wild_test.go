@@ -1,0 +1,152 @@
+//go:build unix
+
+package check_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/check"
+	"github.com/recoursehq/recourse/internal/check/server"
+	"github.com/recoursehq/recourse/internal/test/contracttest"
+	"github.com/recoursehq/recourse/internal/test/wildtest"
+)
+
+// wildServer has a tool that reads for each of these results, which it gives for an id that does not exist. Otherwise it
+// does what it should.
+type wildServer []wildResult
+
+// wildResult is a recorded answer of a tool.
+type wildResult struct {
+	name   string
+	result string
+}
+
+// absent is the id that a check takes for one that does not exist.
+const absent = `"recourse-check-0f5c2e-no-such-thing"`
+
+func (s wildServer) Open(context.Context) (server.Conn, error) { return s, nil }
+func (wildServer) Stdio() bool                                 { return false }
+func (wildServer) Strays() []server.Stray                      { return nil }
+func (wildServer) Close() bool                                 { return true }
+func (wildServer) Break()                                      {}
+
+// Send answers like the fixture, but for the recorded results.
+func (s wildServer) Send(_ context.Context, m server.Message) server.Answer {
+	var said message
+	_ = json.Unmarshal(m.Text, &said)
+	text, i := "", slices.IndexFunc(s, func(r wildResult) bool { return r.name == said.Params.Name })
+	switch {
+	case said.Method == "tools/list":
+		text = rpcResult(m.ID, `{"tools":[`+strings.Join(s.tools(), ",")+`]}`)
+	case said.Method == "tools/call" && i >= 0 && string(said.Params.Arguments["order_id"]) == absent && len(said.Params.Arguments) == 1:
+		text = rpcResult(m.ID, s[i].result)
+	case said.Method == "tools/call" && i >= 0:
+		text = rpcResult(m.ID, `{"isError":true,"content":[{"type":"text","text":"order_id must be a string, and there is no argument recourse_check."}]}`)
+	default:
+		if answers := new(fixture).answer(string(m.Text)); len(answers) > 0 {
+			text = answers[0]
+		}
+	}
+	if m.ID == "" {
+		return server.Answer{}
+	}
+	return server.Answer{Text: []byte(text), Status: 200}
+}
+
+func rpcResult(id, result string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"result":` + result + `}`
+}
+
+func (s wildServer) tools() (list []string) {
+	for _, r := range s {
+		list = append(list, fmt.Sprintf(`{"name":%q,"description":"Reads an order.","annotations":{"readOnlyHint":true},"inputSchema":`+
+			`{"type":"object","properties":{"order_id":{"type":"string"}},"required":["order_id"],"additionalProperties":false}}`, r.name))
+	}
+	return list
+}
+
+// wildFindings returns what is found in these results, so many at a time, by rule.
+func wildFindings(t *testing.T, at int, results []wildResult) map[string][]check.Finding {
+	t.Helper()
+	found := map[string][]check.Finding{}
+	synctest.Test(t, func(t *testing.T) {
+		for some := range slices.Chunk(results, at) {
+			report := check.Check(t.Context(), wildServer(some), check.Options{Mode: check.Safe})
+			if report.Stopped != "" && at > 1 {
+				t.Error(report.Stopped)
+			}
+			for i := range report.Findings {
+				if f := report.Findings[i]; slices.ContainsFunc(some, func(r wildResult) bool { return r.name == f.Tool }) {
+					found[f.Rule] = append(found[f.Rule], f)
+				}
+			}
+		}
+	})
+	return found
+}
+
+// empty are successes that say nothing. That is right elsewhere, and wrong for an id that does not exist.
+var empty = []string{"records-empty-object", "records-empty-list", "records-null-text", "results-empty-content", "results-empty-text"}
+
+// relative are the rules that no single answer can trip.
+var relative = []string{"causes-apart", "same-again", "fits-output-schema"}
+
+// No rule is tripped by a success of a real server. The page says how many failures trip each rule; -v prints them, so that
+// false alarms can be judged.
+func TestWildAnswers(t *testing.T) {
+	t.Parallel()
+	corpus, err := wildtest.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var innocents, failures []wildResult
+	for i := range corpus.Innocents {
+		innocent := &corpus.Innocents[i]
+		innocents = append(innocents, wildResult{innocent.Topic + "-" + innocent.Name, string(innocent.Result)})
+	}
+	held := map[string]bool{} // they must not be looked at
+	var waiting []wildResult  // they may stop a check, and get one of their own
+	for i := range corpus.Failures {
+		if f := &corpus.Failures[i]; f.Answer.Result != nil {
+			name := f.Family + "-" + f.Name
+			held[name] = f.Held
+			if f.Want.After > 0 || slices.Contains(f.Want.Kinds, recourse.KindRateLimited) {
+				waiting = append(waiting, wildResult{name, string(f.Answer.Result)})
+			} else {
+				failures = append(failures, wildResult{name, string(f.Answer.Result)})
+			}
+		}
+	}
+	right, tripped := wildFindings(t, 50, innocents), wildFindings(t, 50, failures) // a check calls 60 tools
+	for rule, found := range wildFindings(t, 1, waiting) {
+		tripped[rule] = append(tripped[rule], found...)
+	}
+	for rule, found := range right {
+		for i := range found {
+			if rule != "absent-told" || !slices.Contains(empty, found[i].Tool) {
+				t.Errorf("%s is tripped by the success %s: %s", rule, found[i].Tool, found[i].Said)
+			}
+		}
+	}
+	var rates strings.Builder
+	fmt.Fprintf(&rates, "# How many recorded answers of real servers trip a rule. Written by its test.\nsuccesses: %d\nfailures: %d\ntrips:\n",
+		len(innocents), len(failures)+len(waiting))
+	for _, rule := range check.Rules() {
+		if rule.Group == "readable failures" && !slices.Contains(relative, rule.ID) {
+			fmt.Fprintf(&rates, "  %s: {failures: %d, successes: %d}\n", rule.ID, len(tripped[rule.ID]), len(right[rule.ID]))
+		}
+		for _, f := range tripped[rule.ID] {
+			if !held[f.Tool] {
+				t.Logf("%s: %s: %s", rule.ID, f.Tool, f.Said)
+			}
+		}
+	}
+	contracttest.Golden(t, "wild.yaml", rates.String())
+}
