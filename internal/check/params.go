@@ -95,6 +95,12 @@ func (t *tool) required() (names []string) {
 	return names
 }
 
+// formats are texts in the formats of JSON Schema, about things that do not exist.
+var formats = map[string]string{
+	"uri": "https://" + absentID + ".invalid/", "email": absentID + "@example.invalid", "hostname": absentID + ".invalid",
+	"uuid": "00000000-0000-4000-8000-00000000c4ec", "date": "1900-01-01", "date-time": "1900-01-01T00:00:00Z", "time": "00:00:00Z",
+}
+
 // plausible returns a value that the parameter's schema allows, as far as that is easy; absent is for texts.
 func (p *param) plausible(absent string) json.Value {
 	var s struct {
@@ -104,6 +110,7 @@ func (p *param) plausible(absent string) json.Value {
 		Minimum json.Value   `json:"minimum"`
 		Items   json.Value   `json:"items"`
 		Fewest  int          `json:"minItems"`
+		Format  string       `json:"format"`
 	}
 	_ = json.UnmarshalLenient(p.schema, &s) // what is not there is empty
 	switch {
@@ -111,6 +118,8 @@ func (p *param) plausible(absent string) json.Value {
 		return s.Const
 	case len(p.enum) > 0:
 		return p.enum[0]
+	case formats[s.Format] != "" && p.takes("string"):
+		return json.AppendQuote(nil, formats[s.Format])
 	case p.isID() && p.takes("string"):
 		return json.AppendQuote(nil, absent)
 	case s.Default != nil:
