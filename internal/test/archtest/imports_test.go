@@ -278,6 +278,20 @@ func rootImportsTheStandardLibraryOnly(packages []pkg) []string {
 	return faults
 }
 
+// authorsDoNotCheck keeps the check out of servers: only their tests have it.
+func authorsDoNotCheck(packages []pkg) []string {
+	var faults []string
+	for _, p := range packages {
+		for _, name := range p.imports {
+			target, _ := ours(name)
+			if within(p.path, "mcptool") && p.path != "mcptool/checktest" && within(target, "internal/check") {
+				faults = append(faults, p.path+" imports "+target+": a server does not carry what checks it")
+			}
+		}
+	}
+	return faults
+}
+
 func TestImports(t *testing.T) {
 	t.Parallel()
 
@@ -288,6 +302,7 @@ func TestImports(t *testing.T) {
 	rules := map[string]func([]pkg) []string{
 		"every package has a place":                  everyPackageHasAPlace,
 		"imports run downwards":                      importsRunDownwards,
+		"authors' servers do not check":              authorsDoNotCheck,
 		"the root imports the standard library only": rootImportsTheStandardLibraryOnly,
 	}
 	for name, rule := range rules {

@@ -48,6 +48,7 @@ var deliveries = []delivery{
 		"github.com/cespare/xxhash/v2", // for the above
 	})},
 	{path: "mcptool", modules: mcptoolModules},
+	{path: "mcptool/checktest", modules: mcptoolModules},
 	{path: "mcptool/mcpgotool", modules: slices.Concat(mcptoolModules, []string{
 		"github.com/mark3labs/mcp-go",
 		"github.com/google/uuid", // this and the rest: for mcp-go
