@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -226,8 +227,25 @@ func argumentNamed(t *transcript, v *verdict) {
 				said = ""
 			}
 		}
-		v.of(x.step.tool, x, said)
+		if said == "" || !blamesAnother(x) {
+			v.of(x.step.tool, x, said)
+		}
 	}
+}
+
+// blamesAnother reports whether a refusal names an argument that was made up to be right, and is not: a server may stop there.
+func blamesAnother(x *exchange) bool {
+	const letters = 3 // a shorter name may stand in any sentence
+	for i := range x.step.tool.params {
+		name := x.step.tool.params[i].name
+		if len(name) < letters || slices.Contains(x.step.wrong, name) {
+			continue
+		}
+		if named, err := regexp.MatchString(`(?i)\b`+regexp.QuoteMeta(name)+`\b`, x.said.text); err == nil && named {
+			return true
+		}
+	}
+	return false
 }
 
 func argumentsAtOnce(t *transcript, v *verdict) {

@@ -150,3 +150,33 @@ func TestWildAnswers(t *testing.T) {
 	}
 	contracttest.Golden(t, "wild.yaml", rates.String())
 }
+
+// pickyServer wants a URL, and its schema does not say so in a way that a validator checks.
+type pickyServer struct{ wildServer }
+
+func (s pickyServer) Open(context.Context) (server.Conn, error) { return s, nil }
+
+func (s pickyServer) Send(ctx context.Context, m server.Message) server.Answer {
+	var said message
+	_ = json.Unmarshal(m.Text, &said)
+	text := ""
+	switch {
+	case said.Method == "tools/list":
+		text = `{"tools":[{"name":"fetch","description":"Fetches a page.","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object",` +
+			`"properties":{"url":{"type":"string"}},"required":["url"],"additionalProperties":false}}]}`
+	case said.Method == "tools/call" && said.Params.Name == "fetch":
+		text = `{"isError":true,"content":[{"type":"text","text":"url is not an absolute URL"}]}`
+	default:
+		return s.wildServer.Send(ctx, m)
+	}
+	return server.Answer{Text: []byte(rpcResult(m.ID, text)), Status: 200}
+}
+
+// A refusal of another argument, which the check has made up, is not held against a server.
+func TestMadeUpArguments(t *testing.T) {
+	t.Parallel()
+	report := check.Check(t.Context(), pickyServer{}, check.Options{Mode: check.Safe})
+	if found := sentences(report, "argument-named"); found != nil {
+		t.Error(found)
+	}
+}
