@@ -1,13 +1,17 @@
 package gateway_test
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/policy/once"
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
@@ -121,7 +125,7 @@ func TestOnceOddAnswers(t *testing.T) {
 	}
 }
 
-// While a file is locked or its disk is full, nothing is sent.
+// While a file is locked, nothing is sent.
 func TestOnceStoreInTrouble(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
@@ -138,6 +142,112 @@ func TestOnceStoreInTrouble(t *testing.T) {
 	if !testkit.Until(func() bool { return order(t, c, testkit.OrderArgs, "").Succeeded() }) || srv.Orders("A-17") != 1 {
 		t.Errorf("after that there are %d orders", srv.Orders("A-17"))
 	}
+}
+
+// On a full disk nothing is sent. If it is full after the effect, the client gets its answer, and a repetition the same one when there is room.
+func TestOnceOnFullDisk(t *testing.T) {
+	t.Parallel()
+	for when, sent := range map[string]int{"INSERT": 0, "UPDATE": 1} {
+		t.Run(when, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			s, address := onceStore(t)
+			c := startOnce(t, srv, s, "once: {key: /reference}").Client(t, testkit.Modern)
+			c.MustListTools(t)
+			db, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(address, "sqlite:")+"?_pragma=busy_timeout(5000)")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			for i, statement := range []string{
+				"CREATE TRIGGER fill BEFORE " + when + " ON once BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END", "DROP TRIGGER fill",
+			} {
+				if _, err := db.ExecContext(t.Context(), statement); err != nil {
+					t.Fatal(err)
+				}
+				if i > 0 {
+					break
+				}
+				a := order(t, c, testkit.OrderArgs, "")
+				if a.Succeeded() != (sent == 1) || srv.Orders("A-17") != sent {
+					t.Errorf("got %s with %d orders", a.Body, srv.Orders("A-17"))
+				}
+				if sent == 0 && gatewaytest.Record(t, a).Kind != recourse.KindUnavailable {
+					t.Errorf("got %s", a.Body)
+				}
+			}
+			if a := order(t, c, testkit.OrderArgs, ""); !a.Succeeded() || isReplay(a) != (sent == 1) || srv.Orders("A-17") != 1 {
+				t.Errorf("got %s with %d orders", a.Body, srv.Orders("A-17"))
+			}
+		})
+	}
+}
+
+// A gateway whose clock is hours ahead of another one's, or behind it, lets nothing happen twice: its calls are neither free nor unknown.
+func TestOnceWithWrongClocks(t *testing.T) {
+	t.Parallel()
+	for _, by := range []time.Duration{5 * time.Hour, -5 * time.Hour} {
+		t.Run(by.String(), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			s, _ := onceStore(t)
+			repeated, repeats := context.WithCancel(t.Context())
+			srv.Next(testkit.OrderCreate, testkit.Fault{Name: "slow", Happen: func(e *testkit.Exchange) {
+				<-repeated.Done()
+				e.Answer(e.Result(`{"content":[{"type":"text","text":"the first"}]}`))
+			}}.Running(true))
+			open := func(st once.Store) *testkit.Client {
+				return onceFront(t, st, gatewaytest.Path, "servers:\n  farm:\n    url: "+srv.URL()+"\n    tools: {order_create: {once: true}}\n").
+					Client(t, testkit.Modern)
+			}
+			wrong, right := open(skewedStore{s.Once(), by}), open(begunStore{s.Once(), repeats})
+			right.MustListTools(t)
+			var first *testkit.Answer
+			var both sync.WaitGroup
+			both.Go(func() { first = order(t, wrong, testkit.OrderArgs, "") })
+			if !testkit.Until(func() bool { return srv.Orders("A-17") == 1 }) {
+				t.Fatal("the call does not arrive")
+			}
+			again := order(t, right, testkit.OrderArgs, "")
+			both.Wait()
+			if !first.Succeeded() || !isReplay(again) || srv.Orders("A-17") != 1 {
+				t.Errorf("got %s and %s with %d orders", first.Body, again.Body, srv.Orders("A-17"))
+			}
+		})
+	}
+}
+
+// A skewedStore is one as it is used by a process whose clock is wrong.
+type skewedStore struct {
+	once.Store
+
+	by time.Duration
+}
+
+func (s skewedStore) skewed(row *once.Row) *once.Row {
+	r := *row
+	r.Created, r.Changed, r.Expires = r.Created.Add(s.by), r.Changed.Add(s.by), r.Expires.Add(s.by)
+	return &r
+}
+
+func (s skewedStore) Begin(ctx context.Context, row *once.Row) (*once.Row, error) {
+	return s.Store.Begin(ctx, s.skewed(row))
+}
+
+func (s skewedStore) Change(ctx context.Context, row *once.Row, fence int64, from ...once.State) (bool, error) {
+	return s.Store.Change(ctx, s.skewed(row), fence, from...)
+}
+
+// A begunStore says when a call has asked whether it is the first.
+type begunStore struct {
+	once.Store
+
+	begun func()
+}
+
+func (s begunStore) Begin(ctx context.Context, row *once.Row) (*once.Row, error) {
+	defer s.begun()
+	return s.Store.Begin(ctx, row)
 }
 
 // lockFile locks an SQLite file until unlock is called.

@@ -24,8 +24,8 @@ func TestOnceInContracts(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t, testkit.InMemory())
 			s, _ := onceStore(t)
-			front := startOnce(t, srv, s, "read_only: false, once: {key: /reference}", gatewaytest.UntilDeadline, "contract: "+contract)
-			c := front.Client(t, testkit.Modern)
+			const tool = "read_only: false, once: {key: /reference}"
+			c := startOnce(t, srv, s, tool, "contract: "+contract).Client(t, testkit.Modern)
 			c.MustListTools(t)
 			long := testkit.Fault{Name: "long", Happen: func(e *testkit.Exchange) {
 				e.Answer(e.Result(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 300<<10) + `"}]}`))
@@ -41,6 +41,10 @@ func TestOnceInContracts(t *testing.T) {
 				{long.Running(true), `{"reference":"C","amount":1}`, recourse.RetryNever, "This call has already been made, and has succeeded."},
 				{faults.Hang(), `{"reference":"D","amount":1}`, recourse.RetrySameCall, "The same call is still under way."},
 			} {
+				if i == 3 {
+					c = startOnce(t, srv, s, tool, "contract: "+contract, "timeout: 2s").Client(t, testkit.Modern)
+					c.MustListTools(t)
+				}
 				if first.fault.Happen != nil {
 					srv.Next(testkit.OrderCreate, first.fault)
 				}

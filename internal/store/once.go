@@ -54,7 +54,7 @@ const (
 		"print = excluded.print, fields = excluded.fields, nonce = excluded.nonce, delivered = excluded.delivered, " +
 		"answer = excluded.answer, size = excluded.size, note = excluded.note, server = excluded.server, tool = excluded.tool, " +
 		"caller = excluded.caller, request_id = excluded.request_id, created = excluded.created, changed = excluded.changed, " +
-		"expires = excluded.expires WHERE once.expires < excluded.created"
+		"expires = excluded.expires WHERE once.expires < excluded.created AND once.state <> 'sent'" // another clock may be wrong
 	onceEnd = "UPDATE once SET state = $2, delivered = $3, answer = $4, size = $5, note = $6, changed = $7, expires = $8 " +
 		"WHERE id = $1 AND fence = $9 AND state IN ($10, $11)"
 	onceUpdate = "UPDATE once SET fence = $2, state = $3, owner = $4, print = $5, fields = $6, nonce = $7, delivered = $8, answer = $9, " +
@@ -139,8 +139,9 @@ const ownersKept = 7 * 24 * time.Hour
 // Expire implements [once.Store].
 func (o *Once) Expire(ctx context.Context, by time.Time, limit int) (removed int, err error) {
 	err = o.commit(ctx, func(ctx context.Context, db querier) error {
-		const expired = "DELETE FROM once WHERE id IN (SELECT id FROM once WHERE expires < $1 ORDER BY expires LIMIT $2)"
-		done, err := db.ExecContext(ctx, expired, micros(by), limit)
+		const expired = "DELETE FROM once WHERE id IN (SELECT id FROM once WHERE expires < $1 AND (state <> 'sent' OR expires < $2) " +
+			"ORDER BY expires LIMIT $3)"
+		done, err := db.ExecContext(ctx, expired, micros(by), micros(by.Add(-ownersKept)), limit)
 		if err != nil {
 			return fmt.Errorf("remove calls: %w", err)
 		}

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ func (c *onceLsCommand) Run(ctx context.Context, env *term.Environment) error {
 		}
 		for _, r := range rows {
 			term.Printf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID[:shownID], visible.Escape(r.Server), visible.Escape(r.Tool),
-				visible.Escape(r.Caller), r.State, at(r.Changed), r.RequestID)
+				cmp.Or(visible.Escape(r.Caller), "-"), r.State, at(r.Changed), r.RequestID)
 		}
 	}
 	return w.Flush()

@@ -139,7 +139,7 @@ const maxOpen = 100_000
 func (l *Ledger) Claim(ctx context.Context, ask *Ask) (*Claim, error) {
 	waited := false
 	for wait := time.Duration(0); ; {
-		row, c, err := l.begin(ctx, ask)
+		row, c, err := l.begin(ctx, ask, waited)
 		if c != nil || err != nil {
 			return c, err
 		}
@@ -172,9 +172,16 @@ func (l *Ledger) Claim(ctx context.Context, ask *Ask) (*Claim, error) {
 	}
 }
 
-// begin adds the row of a call that is new. Otherwise it returns the row that there is.
-func (l *Ledger) begin(ctx context.Context, ask *Ask) (*Row, *Claim, error) {
-	l.mu.Lock()
+// begin adds the row of a call that is new. Otherwise it returns the row that there is. One that was waited for counts, whatever the
+// clock of its owner makes of the time for which it does.
+func (l *Ledger) begin(ctx context.Context, ask *Ask, waited bool) (*Row, *Claim, error) {
+	if l.mu.Lock(); waited && l.flights[ask.Row.ID] == nil {
+		l.mu.Unlock()
+		if row, err := l.store.Row(ctx, ask.Row.ID); err != nil || row != nil {
+			return row, nil, err
+		}
+		l.mu.Lock()
+	}
 	if f := l.flights[ask.Row.ID]; f != nil {
 		arrived := f.arrived
 		l.mu.Unlock()

@@ -39,7 +39,8 @@ type Row struct {
 
 // A Store keeps rows. It is safe for concurrent use. A change that was confirmed outlives a crash of the machine.
 type Store interface {
-	// Begin adds a row, unless there is one with its ID, which it returns then. A row that has expired does not count.
+	// Begin adds a row, unless there is one with its ID, which it returns then. A row that has expired does not
+	// count, unless its call is under way.
 	Begin(ctx context.Context, row *Row) (existing *Row, err error)
 	// Row returns the row with that ID, or nil.
 	Row(ctx context.Context, id string) (*Row, error)
@@ -51,6 +52,7 @@ type Store interface {
 	Beat(ctx context.Context, owner string, n int64) error
 	// Beats returns an owner's last n; 0 if it is not known.
 	Beats(ctx context.Context, owner string) (n int64, err error)
-	// Expire removes up to limit rows that had expired by then, and reports how many there were.
+	// Expire removes up to limit rows that had expired by then, and reports how many there were. One that is under way is kept for
+	// longer: the clock of whoever sends it may differ.
 	Expire(ctx context.Context, by time.Time, limit int) (int, error)
 }
