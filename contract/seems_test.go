@@ -163,8 +163,10 @@ func count(t *testing.T, n *tally, name, reads string, innocent bool) {
 }
 
 type recordedAnswer struct {
-	Body, Text, Kind string
-	IsError          *bool
+	Body    string `json:"body"`
+	Text    string `json:"text"`
+	Kind    string `json:"kind"`
+	IsError *bool  `json:"isError"`
 }
 
 // recorded returns the answers in a file of -real.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -52,6 +54,42 @@ var agents = []agent{
 		"gives up", "repeats nothing",
 		scripted(func(int, json.RawMessage) (time.Duration, bool) { return 0, false }),
 	},
+}
+
+// expecting is the first agent with a contract that says what a success looks like. It is played where failures look like
+// successes.
+var expecting = agent{
+	"obeys, expects", "does the same with a contract that says what a success looks like, where failures look like successes",
+	func(s *session, _ *contract.Contract, random func() float64) func(*task) claim {
+		return obeying(s, expectant(), random)
+	},
+}
+
+// expectant is the contract of the shop with what its successes look like: they are about the order that was asked for.
+var expectant = sync.OnceValue(func() *contract.Contract {
+	c, err := contract.Builtin().Load("shop.yaml", []byte(`form: 1
+name: shop
+extends: commerce
+expects:
+  `+toolRead+`:
+  - {path: /items, not_empty_for: /externalIds}
+  - {path: /items/*/externalId, equals: /externalIds/0}
+  `+toolWrite+`:
+  - {path: /id, equals: /order/externalId}
+codes: []
+`))
+	if err != nil {
+		panic(err)
+	}
+	return c
+})
+
+// agentsIn returns the agents that are played in a world.
+func agentsIn(w *world) []agent {
+	if slices.ContainsFunc(w.Faults, func(f fault) bool { return f.silent() }) {
+		return slices.Insert(slices.Clone(agents), 1, expecting)
+	}
+	return agents
 }
 
 func backoff(attempt int) time.Duration { return time.Second << (attempt - 1) }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/test/testkit"
@@ -122,7 +123,7 @@ func TestTallies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 2 * len(agents) * len(r.worlds); len(r.tallies) != want {
+	if want := 2 * (len(agents)*len(r.worlds) + 1); len(r.tallies) != want { // one is played in one world
 		t.Fatalf("%d pairs, want %d", len(r.tallies), want)
 	}
 	for k, sum := range r.tallies {
@@ -132,7 +133,7 @@ func TestTallies(t *testing.T) {
 		if k.world == "calm" && (sum.safe != tasks || sum.attempts != tasks || sum.needless != 0) {
 			t.Errorf("%v: %+v", k, sum)
 		}
-		if k.agent == "obeys" && k.world != "silent" && (sum.duplicates > 0 || sum.wrong > 0 || sum.safe != sum.success) {
+		if k.agent == "obeys" && k.world != worldSilent && (sum.duplicates > 0 || sum.wrong > 0 || sum.safe != sum.success) {
 			t.Errorf("%v: %+v", k, sum)
 		}
 		if (k.agent == "blind" || k.agent == "middleware") && k.world == "lost-writes" && sum.duplicates == 0 {
@@ -143,7 +144,7 @@ func TestTallies(t *testing.T) {
 		}
 	}
 	// All agents have the same luck.
-	for _, world := range []string{"one-in-20", "lost-writes", "silent"} {
+	for _, world := range []string{"one-in-20", "lost-writes", worldSilent} {
 		for _, gateway := range []bool{false, true} {
 			var all []int
 			for _, a := range agents {
@@ -160,6 +161,26 @@ func TestTallies(t *testing.T) {
 	}
 }
 
+// A contract that says what a success looks like sees all silent faults but the old copies, of which nobody can know.
+func TestExpecting(t *testing.T) {
+	t.Parallel()
+	worlds, err := allWorlds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := worlds[slices.IndexFunc(worlds, func(w *world) bool { return w.Name == worldSilent })]
+	play := func(a agent) *tally {
+		return pair{world: w, agent: a, gateway: true}.play(t.Context(), options{seed: 2, tasks: 3000})
+	}
+	if sum := play(expecting); sum.duplicates > 0 || sum.wrong == 0 || sum.wrong >= play(agents[0]).wrong {
+		t.Errorf("%d duplicates, %d wrong claims", sum.duplicates, sum.wrong)
+	}
+	w.Faults = slices.DeleteFunc(w.Faults, func(f fault) bool { return f.Fault == faultStale })
+	if sum := play(expecting); sum.duplicates+sum.wrong > 0 {
+		t.Errorf("without old copies: %d duplicates, %d wrong claims", sum.duplicates, sum.wrong)
+	}
+}
+
 // Behind the gateway the goal is met, except where a failure looks like a success.
 func TestGoal(t *testing.T) {
 	t.Parallel()
@@ -169,7 +190,7 @@ func TestGoal(t *testing.T) {
 	}
 	outages := 0
 	for _, w := range worlds {
-		if w.Name == "silent" {
+		if w.Name == worldSilent {
 			continue
 		}
 		sum := pair{world: w, agent: agents[0], gateway: true}.play(t.Context(), options{seed: 2, tasks: 3700})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -23,6 +24,7 @@ func (r *result) files() (map[string][]byte, error) {
 	var page bytes.Buffer
 	err := pageTemplate.Execute(&page, map[string]any{
 		"Tasks": r.options.tasks, "Seed": r.options.seed, "Agents": agentList(), "Worlds": r.worldTables(),
+		"Believed": r.harm(agents[0]), "Expected": r.harm(expecting),
 		"Recovered": r.recoveredTable(), "Goal": r.goalTable(), "Rates": r.ratesTable(), "Sweep": r.sweepTable(),
 	})
 	if err != nil {
@@ -35,9 +37,15 @@ func (r *result) files() (map[string][]byte, error) {
 	}, nil
 }
 
+// harm returns what an agent does wrong where failures look like successes, behind the gateway.
+func (r *result) harm(a agent) map[string]int {
+	s := r.tallies[key{worldSilent, a.name, true}]
+	return map[string]int{"duplicates": s.duplicates, "wrong": s.wrong}
+}
+
 func agentList() string {
 	var b strings.Builder
-	for _, a := range agents {
+	for _, a := range slices.Concat(agents, []agent{expecting}) {
 		fmt.Fprintf(&b, "- **%s** %s.\n", a.name, a.doc)
 	}
 	return b.String()
@@ -62,7 +70,7 @@ func (r *result) worldTables() string {
 		t := newTable("agent", "gateway", "success", "safe success", "duplicates", "wrong claims", "attempts a call", "needless waits",
 			"seconds", "explicit, passing", "explicit, lasting", "silent, passing", "silent, lasting")
 		for _, gateway := range []bool{false, true} {
-			for _, a := range agents {
+			for _, a := range agentsIn(w) {
 				s := r.tallies[key{w.Name, a.name, gateway}]
 				t.row(append([]string{
 					a.name, yesNo(gateway), share{s.success, s.tasks}.String(), share{s.safe, s.tasks}.String(),

@@ -91,7 +91,7 @@ func run(ctx context.Context, o options) (*result, error) {
 		})
 	}
 	for _, w := range worlds {
-		for _, a := range agents {
+		for _, a := range agentsIn(w) {
 			for _, gateway := range []bool{false, true} {
 				pairs <- pair{w, a, gateway}
 			}

@@ -17,6 +17,9 @@ var worldFiles embed.FS
 // worldOutage is the world that is played at several rates.
 const worldOutage = "outage"
 
+// worldSilent is the one in which failures look like successes.
+const worldSilent = "silent"
+
 // A world says how often tasks come, and what goes wrong.
 type world struct {
 	Name   string

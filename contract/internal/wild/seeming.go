@@ -87,7 +87,8 @@ func hasOnlyErrors(n *json.Node) bool {
 		return true
 	}
 	first := &errs.Items(1)[0] // in GraphQL, or in the way of Reddit: a code, a sentence and a field
-	return len(first.Items(1)) > 0 || first.Member("message") != nil && (first.Member("locations") != nil || first.Member("extensions") != nil)
+	located := first.Member("locations") != nil || first.Member("extensions") != nil
+	return len(first.Items(1)) > 0 || first.Member("message") != nil && located
 }
 
 // isFailedBatch reports whether an object has a list of results all of which failed, and nothing that succeeded.
@@ -120,7 +121,7 @@ func allFailed(list *json.Node) bool {
 // is none.
 func flagOf(n *json.Node) json.Kind {
 	for _, name := range []string{"ok", "success", "is_success", "isSuccess"} {
-		switch kind := n.RawMember(name).Kind(); kind { //nolint:exhaustive // any other value says something
+		switch kind := n.RawMember(name).Kind(); kind {
 		case 0, 'n':
 		case 'f':
 			return kind
@@ -175,7 +176,8 @@ func hasID(n *json.Node) bool {
 }
 
 func isTrace(word string) bool {
-	return slices.ContainsFunc([]string{"request", "trace", "correlation", "span"}, func(of string) bool { return strings.Contains(word, of) })
+	of := []string{"request", "trace", "correlation", "span"}
+	return slices.ContainsFunc(of, func(of string) bool { return strings.Contains(word, of) })
 }
 
 // besides are the members of an error object that say nothing of what was asked for.
@@ -255,5 +257,5 @@ func isStatusLine(text string) bool {
 		return false
 	}
 	reason := strings.Trim(text[3:], " :-()!.")
-	return strings.EqualFold(reason, http.StatusText(status)) || status == http.StatusGatewayTimeout && strings.EqualFold(reason, "Gateway Time-out")
+	return strings.EqualFold(reason, http.StatusText(status)) || strings.EqualFold(reason, "Gateway Time-out")
 }

@@ -24,9 +24,9 @@ func TestExpects(t *testing.T) {
 		effect             recourse.Effect
 	}{
 		"a write of another order": {
-			testkit.OrderCreate, `{"reference":"A-17","amount":1}`,
-			`{"content":[{"type":"text","text":"{\"order\":{\"reference\":\"B-2\"}}"}]}`,
-			[]string{"/order/reference is not the /reference of the call", "order_get(reference='A-17')"}, recourse.EffectUnknown,
+			testkit.OrderCreate, `{"reference":"A-17","amount":1}`, `{"content":[{"type":"text","text":"{\"order\":{\"reference\":\"B-2\"}}"}]}`,
+			[]string{"/order/reference is not the /reference of the call", "order_get(reference='A-17')"},
+			recourse.EffectUnknown,
 		},
 		"a write of this order": {
 			testkit.OrderCreate, `{"reference":"A-17","amount":1}`,
@@ -34,11 +34,13 @@ func TestExpects(t *testing.T) {
 		},
 		"a read of nothing": {
 			testkit.GetField, `{"field_id":"f-1"}`, `{"content":[{"type":"text","text":"ok"}],"structuredContent":{"fields":[]}}`,
-			[]string{"/fields is empty, although the call names /field_id"}, recourse.EffectNone,
+			[]string{"/fields is empty, although the call names /field_id"},
+			recourse.EffectNone,
 		},
 		"a read that is no JSON": {
 			testkit.GetField, `{"field_id":"f-1"}`, `{"content":[{"type":"text","text":"502 Bad Gateway"}]}`,
-			[]string{"it is no JSON"}, recourse.EffectNone,
+			[]string{"it is no JSON"},
+			recourse.EffectNone,
 		},
 		"beyond the window": {
 			testkit.GetField, `{"field_id":"f-1"}`, `{"content":[{"type":"text","text":"` + long + `"}]}`, nil, "",

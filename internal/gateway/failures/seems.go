@@ -49,7 +49,8 @@ func maySeem(content, structured []byte) bool {
 	if hasWord(text[:min(len(text), beginning)]) {
 		return bytes.Contains(text, []byte("rror")) || bytes.Contains(text, []byte("essa"))
 	}
-	return len(text) > 0 && text[0] != '{' && slices.ContainsFunc(beginnings, func(b string) bool { return bytes.HasPrefix(text, []byte(b)) })
+	begins := func(b string) bool { return bytes.HasPrefix(text, []byte(b)) }
+	return len(text) > 0 && text[0] != '{' && slices.ContainsFunc(beginnings, begins)
 }
 
 // firstText returns the content from its first text on, without what stands before the first letter; nil: it has none.
