@@ -150,7 +150,7 @@ var frameworks = []*framework{
 			"chat client has `function_invocation_configuration={\"include_detailed_errors\": True}`. Set it.",
 	},
 	{
-		name: "agentframework-set", title: "Agent Framework, set", language: python, installed: "agentframework",
+		name: "agentframework-set", title: "Agent Framework (set)", language: python, installed: "agentframework",
 		doc: "The same, with that set.",
 	},
 	{

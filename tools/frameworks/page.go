@@ -63,6 +63,7 @@ var changing = []struct {
 	{regexp.MustCompile(`Wall time: [0-9.]+ seconds`), "Wall time: N seconds"},
 	{regexp.MustCompile(`0x[0-9a-f]{6,}`), "0xN"},
 	{regexp.MustCompile(`frameworks-\d+`), "frameworks-N"},
+	{regexp.MustCompile(`(\n +at [^\n]+)+`), "\n    at ..."},
 }
 
 func (c *cell) normalize(env string) {
@@ -254,17 +255,24 @@ func grouped(all []*measured, text func(*measured) string) (groups []*group) {
 	return groups
 }
 
-func (g *group) write(b *strings.Builder, among int) {
+func (g *group) write(b *strings.Builder, among []*measured) {
 	names := strings.Join(g.names, ", ")
-	if len(g.names) == among {
+	if len(g.names) > len(among)/2 {
 		names = "all"
+		but := " but "
+		for _, m := range among {
+			if !slices.Contains(g.names, m.title) {
+				names, but = names+but+m.title, ", "
+			}
+		}
 	}
 	const most = 300
 	text := strings.TrimRight(g.text, "\n")
 	if len(text) > most {
 		text = fmt.Sprintf("%s... (%d bytes)", strings.ToValidUTF8(text[:most], ""), len(text))
 	}
-	fmt.Fprintf(b, "  %s: %s\n", names, strings.ReplaceAll(text, "\n", "\n    "))
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\n", "\n    "), "\n    \n", "\n\n")
+	fmt.Fprintf(b, "  %s: %s\n", names, text)
 }
 
 // bare writes what the most frameworks read, and who reads nothing.
@@ -277,7 +285,7 @@ func (p *page) bare(b *strings.Builder, c *class) {
 		return ""
 	})
 	for _, g := range groups[:min(2, len(groups))] {
-		g.write(b, len(p.all))
+		g.write(b, p.all)
 	}
 	p.ends(b, c, false)
 }
@@ -311,7 +319,7 @@ func (p *page) through(b *strings.Builder, c *class) {
 		return ""
 	})
 	for _, g := range read {
-		g.write(b, len(p.all))
+		g.write(b, p.all)
 	}
 	others := grouped(p.all, func(m *measured) string {
 		if one := m.cell(c, true); one != nil && one.End == done && one.Called != "" && !p.reads(c, one) {
@@ -320,7 +328,7 @@ func (p *page) through(b *strings.Builder, c *class) {
 		return ""
 	})
 	for _, g := range others {
-		g.write(b, len(p.all))
+		g.write(b, p.all)
 	}
 	p.ends(b, c, true)
 }
@@ -334,7 +342,7 @@ func (p *page) Forms() string {
 		}
 		return ""
 	}) {
-		g.write(&b, len(p.all))
+		g.write(&b, p.all)
 	}
 	return b.String()
 }
