@@ -101,5 +101,8 @@ func sentence(f *check.Finding) string {
 		lines = append(lines, "known: "+f.Known)
 	}
 	lines = append(lines, "mend: "+f.Mend)
+	if f.Entry != "" {
+		lines = append(lines, "  "+f.Entry)
+	}
 	return strings.Join(append(lines, f.Frames...), "\n    ")
 }
