@@ -120,8 +120,10 @@ func modelSees(t *testing.T, m testkit.Message) string {
 	return "error: " + strings.Join(texts, "\n")
 }
 
-// placed replaces the test's folder with DIR.
-func placed(text, dir string) string { return strings.ReplaceAll(text, dir, "DIR") }
+// placed replaces the test's folder with DIR, and the id of a request with REQUEST.
+func placed(text, dir string) string {
+	return requestID.ReplaceAllString(strings.ReplaceAll(text, dir, "DIR"), "REQUEST")
+}
 
 // realServers are the reference servers from npm.
 func realServers() []talkative {
