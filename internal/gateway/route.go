@@ -9,6 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/retry"
 )
 
@@ -30,6 +31,9 @@ func route(c *call, next next) *failure {
 	if ownTool {
 		c.rule.Tool = c.on.to.entry.Tool(name)
 		c.rule.know(c.on, name, nil)
+		if c.on.entry.Command != nil {
+			c.beside = new(upstream.Beside)
+		}
 	}
 	c.rule.wait = c.on.ownWait(&c.req)
 	c.within(c.patienceAtStart(c.rule.Timeout)+c.rule.wait, c.on.to.entry.MaxTimeout+c.rule.wait)

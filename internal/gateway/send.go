@@ -41,6 +41,7 @@ func prepare(a *attempt, try try) end {
 		header[api.KeyHeader] = []string{c.out.key}
 	}
 	a.request = c.who.request(header, nil)
+	a.request.Beside = c.beside
 	switch a.request.Method = method; {
 	case method != http.MethodPost:
 	case c.req.msg.Kind == wire.Response: // whose id routeDelivery has removed

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -34,6 +35,7 @@ func translate(c *call, next next) *failure {
 // write writes a failure; gone says that nobody is left to tell.
 func (c *call) write(f *failure, gone bool) {
 	failing := c.failing(&f.Last)
+	f = c.withStderr(f)
 	switch {
 	case f.Expected:
 		c.reply.Message(f.Status, nil, wire.AppendError(nil, nil, wire.CodeInvalidRequest, f.Err.Sentence(), nil))
@@ -54,6 +56,28 @@ func (c *call) write(f *failure, gone bool) {
 	default:
 		failing.write(f)
 	}
+}
+
+// lateWords is how long a program's stderr may lag behind its answer, if that does not say what is wrong.
+const lateWords = 50 * time.Millisecond
+
+// withStderr returns a failure with what the server's program wrote to stderr meanwhile in its cause, for the operator.
+func (c *call) withStderr(f *failure) *failure {
+	wait := time.Duration(0)
+	if f.Err.Kind == recourse.KindInternal {
+		wait = lateWords
+	}
+	said := c.beside.Said(wait)
+	if said == "" {
+		return f
+	}
+	told := *f
+	if cause := f.Err.Cause(); cause != nil {
+		told.Err = f.Err.CausedBy(fmt.Errorf("%w; %s", cause, said))
+	} else {
+		told.Err = f.Err.CausedBy(fmt.Errorf("%s", said))
+	}
+	return &told
 }
 
 // leastToMask is how long masking the failures of a call may take even if its time is over.

@@ -22,6 +22,7 @@ type pending struct {
 	opening  bool          // it is the child's initialize: its client gets nothing before the answer
 	listens  bool          // it is a subscription of the modern era, which lasts until one side ends it
 	level    wire.LogLevel // level of the logs that its client, of the modern era, wants
+	joined   bool          // another call was under way when it began
 
 	// Where the request is in the data about to be written; guarded by child.mu.
 	batch      uint64
@@ -47,6 +48,9 @@ func (c *child) accept(done <-chan struct{}, m *wire.Message, x *childSession, s
 	defer c.mu.Unlock()
 	c.lastID++
 	call.id = c.lastID
+	for _, other := range c.calls {
+		call.joined = call.joined || !other.listens
+	}
 	c.calls[call.id] = call
 	c.used = time.Now()
 	id := wire.IntID(call.id)

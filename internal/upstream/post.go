@@ -13,7 +13,7 @@ import (
 func (s *Stdio) post(ctx context.Context, r *Request, m *wire.Message) (*wire.Answer, error) {
 	id, to := r.Header.Get(wire.HeaderSession), recipient{}
 	if m.Method == wire.MethodToolsCall {
-		to.stamp = r.Header.Get(wire.HeaderRequestID)
+		to.stamp, to.beside = r.Header.Get(wire.HeaderRequestID), r.Beside
 	}
 	if s.isStateless(id, m) {
 		to.key = s.clientKey(r.Caller)
@@ -26,7 +26,7 @@ func (s *Stdio) post(ctx context.Context, r *Request, m *wire.Message) (*wire.An
 		return s.open(ctx, m, s.clientKey(r.Caller))
 	}
 	x, refusal := s.find(id)
-	to = recipient{session: x, stamp: to.stamp}
+	to.session, to.key = x, ""
 	switch {
 	case refusal != nil && m.Method == wire.MethodDiscover && id == "":
 		return refuseDiscover(m), nil // outside a session, no child can say that it is of the legacy era
@@ -63,6 +63,7 @@ type recipient struct {
 	session *childSession // nil: the message belongs to none
 	key     string        // of the client
 	stamp   string        // the id of the request that a call is given; empty: none
+	beside  *Beside       // of a call
 }
 
 func (r recipient) own() *child {
@@ -106,10 +107,12 @@ func (s *Stdio) request(ctx context.Context, m *wire.Message, to recipient) (*wi
 		if m.Method == wire.MethodDiscover && c.era() == wire.Legacy {
 			return refuseDiscover(m), nil // even if the client knows it: answers go to a session
 		}
+		from := c.last.now()
 		call, err := c.accept(ctx.Done(), m, to.session, to.stamp)
 		if err != nil {
 			return nil, err
 		}
+		to.beside.attend(c, call, from)
 		if to.own() != nil {
 			s.catchUp(to.session, call)
 		}

@@ -38,8 +38,9 @@ type Request struct {
 	Message *wire.Message
 	Body    []byte // instead of Message; it must not change any more
 
-	Caller Caller // on whose behalf it is made
-	Outer  any    // the gateway's own call that it is a part of, which means nothing to others; nil: there is none
+	Caller Caller  // on whose behalf it is made
+	Outer  any     // the gateway's own call that it is a part of, which means nothing to others; nil: there is none
+	Beside *Beside // gets what a program writes besides its answer; nil: nobody asks
 }
 
 // A Caller tells apart those on whose behalf requests are made. The zero Caller may be anybody.
@@ -66,7 +67,7 @@ func (r *Request) IsPost() bool { return r.Method == "" || r.Method == http.Meth
 
 // For returns another request on the same behalf.
 func (r *Request) For(header http.Header, body []byte) *Request {
-	return &Request{Header: header, Body: body, Caller: r.Caller, Outer: r.Outer}
+	return &Request{Header: header, Body: body, Caller: r.Caller, Outer: r.Outer, Beside: r.Beside}
 }
 
 // Clone returns a copy with headers of its own.

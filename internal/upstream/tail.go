@@ -22,14 +22,37 @@ const (
 type tail struct {
 	mu    sync.Mutex
 	lines [][]byte
+	count int           // of all lines so far
+	more  chan struct{} // closed when there is another line; nil: nobody waits
 }
 
 func (t *tail) add(line []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.count++; t.more != nil {
+		close(t.more)
+		t.more = nil
+	}
 	if t.lines = append(t.lines, bytes.Clone(line)); len(t.lines) > tailLines {
 		t.lines = slices.Delete(t.lines, 0, 1)
 	}
+}
+
+// now returns how many lines there have been.
+func (t *tail) now() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.count
+}
+
+// since returns the last lines after that many, and what is closed when there is another one.
+func (t *tail) since(count int) (lines [][]byte, more <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.more == nil {
+		t.more = make(chan struct{})
+	}
+	return slices.Clone(t.lines[max(0, len(t.lines)-(t.count-count)):]), t.more
 }
 
 // cause returns why, together with the lines, masked.
@@ -50,14 +73,19 @@ func (t *tail) cause(why error, mask *redact.Masker) error {
 
 // lastWords returns the last lines of stderr in the cause why: at most 8, and 1 KiB.
 func lastWords(why error) string {
-	const most, lines = 1 << 10, 8
 	masked, ok := errors.AsType[*maskedError](why)
 	if !ok {
 		return ""
 	}
-	said := strings.FieldsFunc(masked.said, func(r rune) bool { return r == '\n' })
+	return ending(masked.said)
+}
+
+// ending returns the last lines of a text: at most 8, and 1 KiB.
+func ending(text string) string {
+	const most, lines = 1 << 10, 8
+	said := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
 	said = slices.DeleteFunc(said, func(line string) bool { return strings.TrimSpace(line) == "" })
-	text := strings.Join(said[max(0, len(said)-lines):], "\n")
+	text = strings.Join(said[max(0, len(said)-lines):], "\n")
 	return strings.ToValidUTF8(text[max(0, len(text)-most):], "")
 }
 

@@ -63,6 +63,10 @@ var failures = map[string]func(c *toolCall) bool{
 		c.babble()
 		return false
 	},
+	"withhold": stay(func(c *toolCall) { // as the SDKs of Python do
+		fmt.Fprintln(os.Stderr, "KeyError: 'acre', password=hunter2-s3cr3t")
+		c.result(c.id, protocol.ErrorResult("Error executing tool "+c.params.Name))
+	}),
 	"flood-stderr": stay(func(c *toolCall) {
 		for range c.args.N {
 			fmt.Fprintln(os.Stderr, strings.Repeat("noise ", 20))

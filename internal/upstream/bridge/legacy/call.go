@@ -25,6 +25,7 @@ type exchange struct {
 	id     wire.ID // at the server, where it is also the progress token
 	method string
 	body   []byte
+	beside *upstream.Beside
 
 	purpose []byte // of the states that are given out for it
 
@@ -68,7 +69,7 @@ type ending struct {
 func (s *session) newCall(at *opened, r *upstream.Request) *exchange {
 	m := r.Message
 	c := &exchange{
-		s: s, at: at, header: r.Header.Clone(), id: s.srv.p.NewID(), method: m.Method, purpose: purposeOf(r),
+		s: s, at: at, header: r.Header.Clone(), id: s.srv.p.NewID(), method: m.Method, beside: r.Beside, purpose: purposeOf(r),
 		said: make(chan said), ending: make(chan ending, 1),
 	}
 	peer.WithoutEra(c.header)
@@ -84,7 +85,7 @@ func (s *session) newCall(at *opened, r *upstream.Request) *exchange {
 }
 
 func (c *exchange) run() {
-	resp, err := c.s.post(c.ctx, c.header, c.body)
+	resp, err := c.s.post(c.ctx, c.header, c.body, c.beside)
 	switch {
 	case err != nil:
 		c.ending <- ending{err: err}

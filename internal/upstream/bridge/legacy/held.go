@@ -144,7 +144,7 @@ func (srv *Bridge) forgotten(cause error) *recourse.Error {
 
 func (c *exchange) answer(result json.Value) error {
 	srv := c.s.srv
-	resp, err := c.s.post(c.ctx, c.s.headerAt(c.at), wire.AppendResult(nil, c.question.id, result))
+	resp, err := c.s.post(c.ctx, c.s.headerAt(c.at), wire.AppendResult(nil, c.question.id, result), nil)
 	switch {
 	case err != nil:
 		return err

@@ -259,8 +259,8 @@ func (at *opened) name(h http.Header) {
 	}
 }
 
-func (s *session) post(ctx context.Context, header http.Header, text []byte) (*wire.Answer, error) {
-	return s.srv.p.Do(ctx, &upstream.Request{Header: header, Body: text, Caller: s.key.of})
+func (s *session) post(ctx context.Context, header http.Header, text []byte, beside *upstream.Beside) (*wire.Answer, error) {
+	return s.srv.p.Do(ctx, &upstream.Request{Header: header, Body: text, Caller: s.key.of, Beside: beside})
 }
 
 // without makes a request without a message: DELETE, or GET for what follows the event with that id.
@@ -306,7 +306,7 @@ func (s *session) setLevel(ctx context.Context, at *opened, level wire.LogLevel)
 }
 
 func (s *session) tell(ctx context.Context, at *opened, text []byte) error {
-	resp, err := s.post(ctx, s.headerAt(at), text)
+	resp, err := s.post(ctx, s.headerAt(at), text, nil)
 	if err != nil {
 		return err
 	}
