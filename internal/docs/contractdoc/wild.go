@@ -29,18 +29,21 @@ counts more than whatever failed because of it, and the advice is ` + "`after_se
 const failuresSayingSuccess = `## Failures that say success
 
 Many servers answer with a failure and say success. What plainly says that it failed is counted in
-` + "`recourse_seeming_failures_total`" + `, and shown in the log, the [journal](journal.md) and the console as "said success, looks failed",
-with the line of the server's entry that has clients told: ` + "`reads: slack`" + ` if it is in a form marked as ` + "`weak`" + ` of that family, else
-` + "`reads: general`" + `. Without the line the answer passes as it is, byte for byte. To ` + "`general`" + ` belong, of a result whose only text or
-structured content says nothing else:
+` + "`recourse_seeming_failures_total`" + `, and shown in the log, the [journal](journal.md) and the console as "said
+success, looks failed", with the line of the server's entry that has clients told: ` + "`reads: slack`" + ` if it is
+in a form of that family marked as ` + "`weak`, else `reads: general`" + `. Without the line the answer passes as it
+is, byte for byte. To ` + "`general`" + ` belong, of a result whose only text or structured content says nothing else:
 
-- an object with ` + "`ok`" + ` or ` + "`success: false`" + ` and an error, or a ` + "`status`" + ` of ` + "`error`, `failure` or `failed`" + ` and a sentence;
-- an object that has an ` + "`error`" + ` and nothing that was asked for, by itself or in the ` + "`result`" + ` into which FastMCP puts what a tool returns;
+- an object with ` + "`ok` or `success: false`" + ` and an error, or with a sentence and the ` + "`status`" + `
+  ` + "`error`, `failure` or `failed`" + `;
+- an object that has an ` + "`error`" + ` and nothing that was asked for, by itself or in the ` + "`result`" + ` into
+  which FastMCP puts what a tool returns;
 - errors in place of an answer, as in GraphQL: ` + "`errors`" + ` beside ` + "`data: null`" + ` or no ` + "`data`" + `;
 - ` + "`results`, `responses` or `outcomes`" + ` each of which says that it failed;
 - the page of an HTTP error, or a text such as ` + "`502 Bad Gateway`" + `.
 
-What has an id of its own, such as a job that has failed, is an answer about a failure, and passes. Answers of more than 64 KiB are not looked at.`
+What has an id of its own, such as a job that has failed, is an answer about a failure, and passes. Answers of more than
+64 KiB are not looked at.`
 
 const writingFamilies = `A family of your own is a file like this one:
 
