@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/recoursehq/recourse/internal/check/server"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
@@ -231,21 +229,6 @@ func argumentNamed(t *transcript, v *verdict) {
 			v.of(x.step.tool, x, said)
 		}
 	}
-}
-
-// blamesAnother reports whether a refusal names an argument that was made up to be right, and is not: a server may stop there.
-func blamesAnother(x *exchange) bool {
-	const letters = 3 // a shorter name may stand in any sentence
-	for i := range x.step.tool.params {
-		name := x.step.tool.params[i].name
-		if len(name) < letters || slices.Contains(x.step.wrong, name) {
-			continue
-		}
-		if named, err := regexp.MatchString(`(?i)\b`+regexp.QuoteMeta(name)+`\b`, x.said.text); err == nil && named {
-			return true
-		}
-	}
-	return false
 }
 
 func argumentsAtOnce(t *transcript, v *verdict) {
@@ -510,9 +493,4 @@ func (t *transcript) at(p probe) (found []*exchange) {
 		}
 	}
 	return found
-}
-
-// description returns what the tool says of the parameter.
-func (p *param) description() string {
-	return strings.TrimSpace(textAt(p.schema, "/description"))
 }

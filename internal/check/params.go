@@ -3,6 +3,7 @@ package check
 import (
 	"bytes"
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -191,4 +192,24 @@ func deep(levels int) json.Value {
 // long returns a text of that many bytes.
 func long(bytesOf int) json.Value {
 	return append(append([]byte{'"'}, bytes.Repeat([]byte("x"), bytesOf)...), '"')
+}
+
+// blamesAnother reports whether a refusal names an argument that was made up to be right, and is not: a server may stop there.
+func blamesAnother(x *exchange) bool {
+	const letters = 3 // a shorter name may stand in any sentence
+	for i := range x.step.tool.params {
+		name := x.step.tool.params[i].name
+		if len(name) < letters || slices.Contains(x.step.wrong, name) {
+			continue
+		}
+		if named, err := regexp.MatchString(`(?i)\b`+regexp.QuoteMeta(name)+`\b`, x.said.text); err == nil && named {
+			return true
+		}
+	}
+	return false
+}
+
+// description returns what the tool says of the parameter.
+func (p *param) description() string {
+	return strings.TrimSpace(textAt(p.schema, "/description"))
 }

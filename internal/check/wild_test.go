@@ -159,7 +159,7 @@ func (s pickyServer) Open(context.Context) (server.Conn, error) { return s, nil 
 func (s pickyServer) Send(ctx context.Context, m server.Message) server.Answer {
 	var said message
 	_ = json.Unmarshal(m.Text, &said)
-	text := ""
+	var text string
 	switch {
 	case said.Method == "tools/list":
 		text = `{"tools":[{"name":"fetch","description":"Fetches a page.","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object",` +
