@@ -121,7 +121,7 @@ func (x *exchange) failure() (f SeenFailure, ok bool) {
 // verified returns the verify call of a write whose effects it has shown.
 func (t *transcript) verified(of *tool) *SeenVerify {
 	for _, w := range t.writes {
-		if w.tool != of || w.why != "" {
+		if w.tool != of || w.why != "" || w.write.Reads {
 			continue
 		}
 		v := &SeenVerify{Tool: w.write.Verify.Tool, From: map[string]string{}, With: map[string]json.Value{}}

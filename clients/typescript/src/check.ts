@@ -1,7 +1,9 @@
 import { spawnSync } from "node:child_process";
 
 /** A report of `recourse check`, as --json prints it. */
-export type Report = { readonly grade?: string; readonly findings: readonly Finding[] | null; readonly [member: string]: unknown };
+export type Report = {
+  readonly grade?: string; readonly findings: readonly Finding[] | null; readonly [member: string]: unknown;
+};
 
 /** A rule that was broken. */
 export type Finding = {
@@ -15,8 +17,8 @@ export type CheckOptions = {
   readonly args?: readonly string[]; readonly program?: string;
 };
 
-/** Runs `recourse check`, which has to be on the PATH, and returns its report: for a test of Node's or any other runner. It
- * throws an Error that lists the findings if one is of a harm that matters and not in the baseline. */
+/** Runs `recourse check`, which has to be on the PATH, and returns its report: for a test of Node's or any other
+ * runner. It throws an Error that lists the findings if one is of a harm that matters and not in the baseline. */
 export function check(options: CheckOptions): Report {
   const line = ["check", "--json", "--fail-on", options.failOn ?? "hides", ...(options.args ?? [])];
   if (options.baseline !== undefined) line.push("--baseline", options.baseline);
