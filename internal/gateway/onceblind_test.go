@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,10 +26,15 @@ func TestOnceBlindAgents(t *testing.T) {
 	blindAgents(t, 2*time.Second, 1)
 }
 
+// RECOURSE_TEST_ONCE=8m makes it last that long, with 300 stops: for some 100,000 writes.
 func TestLongOnceBlindAgents(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	blindAgents(t, time.Minute, 60)
+	lasts, kills := time.Minute, 60
+	if full, err := time.ParseDuration(os.Getenv("RECOURSE_TEST_ONCE")); err == nil {
+		lasts, kills = full, 300
+	}
+	blindAgents(t, lasts, kills)
 }
 
 func blindAgents(t *testing.T, lasts time.Duration, kills int) {
