@@ -60,7 +60,7 @@ func TestStructureOfTheServer(t *testing.T) {
 				call.OutputSchema = schema
 				call.Relay.Original, call.Relay.OriginalContract = original, reading.Contract
 				a := c.Write(reading.Error().WithEffect(recourse.EffectUnknown), &call)
-				whole := json.RawMessage(a.Result)
+				whole := a.Result
 				var result struct {
 					Structured json.RawMessage `json:"structuredContent"`
 				}
