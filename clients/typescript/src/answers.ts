@@ -50,7 +50,8 @@ function lackedBy({ path, notEmptyFor, equals }: Fields, args: Arguments, data: 
   const [first] = found;
   if (found.length === 0) return `it has no ${path}`;
   if (isText(notEmptyFor)) {
-    return Array.isArray(first) && first.length > 0 ? undefined : `${path} is empty, although the call names ${pointer}`;
+    const filled = Array.isArray(first) && first.length > 0;
+    return filled ? undefined : `${path} is empty, although the call names ${pointer}`;
   }
   const scalar = (v: Value): string => (isText(v) || typeof v === "number" ? String(v) : "");
   const fits = (v: Value): boolean => isSame(v, want) || (scalar(v) !== "" && scalar(v) === scalar(want));

@@ -138,8 +138,8 @@ const required: Fields = {
 };
 const hints = [{ text: "" }];
 const allowed: Fields = {
-  title: "", unknownTool: "", literals: "", returned: [""], forms: [{}], hints, verify: {}, batch: {}, expects: {}, readers: [""],
-  advised: [""], ranges: [{ from: 0, to: 0, kind: "" }],
+  title: "", unknownTool: "", literals: "", returned: [""], forms: [{}], hints, verify: {}, batch: {}, expects: {},
+  readers: [""], advised: [""], ranges: [{ from: 0, to: 0, kind: "" }],
   poll: { wait: "", next: "", failure: {}, status: [""], pending: [""], failed: [""], reason: [""] },
   codes: [{
     reads: [""], message: [""], set: {}, hint: hints, http: { status: 0 }, rpc: { code: 0, messages: [""] },
@@ -151,8 +151,8 @@ const conditions = new Set(
 );
 /** What a contract may leave out. */
 const empty = {
-  forms: [], ranges: [], returned: [], verify: {}, batch: {}, expects: {}, readers: [], advised: [], hints: [], literals: "json",
-  showsValues: false, unknownTool: "",
+  forms: [], ranges: [], returned: [], verify: {}, batch: {}, expects: {}, readers: [], advised: [], hints: [],
+  literals: "json", showsValues: false, unknownTool: "",
 };
 
 /** Returns the tables of a contract. Throws what is wrong with it. */
