@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 }
 
 // overHTTP are the rules that only a server over HTTP can break.
-var overHTTP = []string{"no-address", "header-checked", "lost-session"}
+var overHTTP = []string{"hang-ups", "no-address", "header-checked", "lost-session"}
 
 // silent are the rules that a fixture breaks by not answering.
 var silent = []string{"answers", "provider-answers", "id-kept", "many-at-once", "split-lines"}
@@ -166,6 +166,7 @@ var besides = map[string][]string{
 	"idempotent-kept":     {"repeated-write", "parallel-write", "key-conflict"},
 	"parallel-write":      {"key-conflict"},
 	"repeated-write":      {"parallel-write", "key-conflict"},
+	"hang-ups":            {"alive-after-faults", "many-at-once"},
 	"id-kept":             {"answers-once"},
 	"split-lines":         {"answers", "cancel-ignored", "many-at-once"},
 	"many-at-once":        {"answers"},

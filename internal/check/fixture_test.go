@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -21,6 +22,8 @@ import (
 type fixture struct {
 	breaks string
 	calls  int
+
+	hungUp atomic.Bool
 
 	mu     sync.Mutex
 	orders []order
@@ -404,6 +407,16 @@ func (f *fixture) line(in *bufio.Reader) (string, error) {
 	return text, nil
 }
 
+// leaves waits a little for a client to hang up, and reports whether one ever has.
+func (f *fixture) leaves(r *http.Request) bool {
+	select {
+	case <-r.Context().Done():
+		f.hungUp.Store(true)
+	case <-time.After(20 * time.Millisecond):
+	}
+	return f.hungUp.Load()
+}
+
 // ServeHTTP is the fixture over Streamable HTTP.
 func (f *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch version := r.Header.Get("Mcp-Protocol-Version"); {
@@ -423,6 +436,12 @@ func (f *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body, _ := io.ReadAll(r.Body)
+	if f.breaks == "hang-ups" {
+		if left := f.leaves(r); left {
+			http.Error(w, "There are no handles left.", http.StatusServiceUnavailable)
+			return
+		}
+	}
 	answers := f.answer(string(body))
 	if len(answers) == 0 {
 		w.WriteHeader(http.StatusAccepted)

@@ -1,12 +1,9 @@
 package check
 
 import (
-	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 
-	"github.com/recoursehq/recourse/internal/check/server"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
@@ -80,6 +77,7 @@ var judges = map[string]func(*transcript, *verdict){
 	"many-at-once":        manyAtOnce,
 	"alive-after-faults":  aliveAfterFaults,
 	"cancel-ignored":      cancelIgnored,
+	"hang-ups":            hangUps,
 	"starts-again":        startsAgain,
 	"leaves":              leaves,
 	"contract-form":       contractForm,
@@ -272,216 +270,6 @@ func unknownTool(t *transcript, v *verdict) {
 			said = "The tool is not named: " + quoted(x.said.text)
 		}
 		v.of(nil, x, said)
-	}
-}
-
-// Living on.
-
-func starts(t *transcript, v *verdict) {
-	for _, x := range t.exchanges {
-		if x.step.probe != probeStart {
-			continue
-		}
-		said := ""
-		if x.answer.Text == nil || x.said.failed {
-			said = "initialize: " + x.why()
-		}
-		v.of(nil, x, said)
-		return
-	}
-}
-
-func answers(t *transcript, v *verdict) {
-	for _, x := range t.exchanges {
-		if x.step.probe == probeIDs || x.step.probe == probeGarbage { // rules of their own
-			continue
-		}
-		said := ""
-		if errors.Is(x.answer.Err, server.ErrSilent) {
-			said = "No answer in time to " + x.step.describe()
-		}
-		v.of(x.step.tool, x, said)
-	}
-}
-
-func survives(t *transcript, v *verdict) {
-	for _, x := range t.exchanges {
-		if x.step.probe == probeGarbage || x.step.probe == probeStart {
-			continue
-		}
-		said := ""
-		if x.died {
-			said = "It ended at " + x.step.describe()
-		}
-		v.of(x.step.tool, x, said)
-	}
-}
-
-func survivesGarbage(t *transcript, v *verdict) {
-	var last *exchange
-	for _, x := range t.exchanges {
-		if x.step.probe == probeGarbage {
-			last = x
-		}
-	}
-	if last == nil {
-		return
-	}
-	said := ""
-	if last.answer.Err != nil {
-		said = "After a text that is not JSON, it does not answer any more: " + last.answer.Err.Error()
-	}
-	v.of(nil, last, said)
-}
-
-func unknownMethod(t *transcript, v *verdict) {
-	for _, x := range t.exchanges {
-		if x.step.probe != probeMethod {
-			continue
-		}
-		said := ""
-		switch {
-		case x.answer.Text == nil:
-			said = "There is no answer: " + x.why()
-		case !x.said.rpc:
-			said = "It is answered with a result."
-		case x.said.code != wire.CodeMethodNotFound:
-			said = fmt.Sprintf("It is the JSON-RPC error %d: %s", x.said.code, quoted(x.said.text))
-		}
-		v.of(nil, x, said)
-	}
-}
-
-func idKept(t *transcript, v *verdict) {
-	for _, x := range t.exchanges {
-		if x.step.probe != probeIDs {
-			continue
-		}
-		said := ""
-		if x.answer.Text == nil {
-			said = "A request with such an id has no answer with the same id: " + string(x.sent)
-		}
-		v.of(nil, x, said)
-	}
-}
-
-func versionAnswered(t *transcript, v *verdict) {
-	for _, x := range t.exchanges {
-		if x.step.probe != probeVersion {
-			continue
-		}
-		said := ""
-		if x.answer.Text == nil || x.said.failed && x.said.code != wire.CodeUnsupportedVersion {
-			said = "initialize with the version 2099-01-01: " + x.why()
-		}
-		v.of(nil, x, said)
-	}
-}
-
-func headerChecked(t *transcript, v *verdict) { status(t, v, probeHeader, http.StatusBadRequest) }
-
-func lostSession(t *transcript, v *verdict) { status(t, v, probeSession, http.StatusNotFound) }
-
-// status judges by the status of an answer.
-func status(t *transcript, v *verdict, of probe, want int) {
-	for _, x := range t.exchanges {
-		if x.step.probe != of || x.answer.Status == 0 {
-			continue
-		}
-		said := ""
-		if x.answer.Status != want {
-			said = fmt.Sprintf("The status is %d.", x.answer.Status)
-		}
-		v.of(nil, x, said)
-	}
-}
-
-func cleanStdout(t *transcript, v *verdict) {
-	if !t.stdio || len(t.exchanges) == 0 {
-		return
-	}
-	for _, s := range t.strays {
-		if s.What == server.Garbage {
-			v.of(nil, nil, "It wrote "+quoted(s.Text))
-			return
-		}
-	}
-	v.of(nil, nil, "")
-}
-
-func answersOnce(t *transcript, v *verdict) {
-	if len(t.exchanges) < 2 {
-		return
-	}
-	for _, s := range t.strays {
-		if s.What == server.Second || s.What == server.Foreign {
-			words := map[server.Sort]string{server.Second: "A second answer to one request: ", server.Foreign: "An answer to no request: "}
-			v.of(nil, nil, words[s.What]+quoted(s.Text))
-			return
-		}
-	}
-	v.of(nil, nil, "")
-}
-
-func splitLines(t *transcript, v *verdict) {
-	for i, x := range t.at(probeSplit) {
-		said := ""
-		if x.answer.Text == nil {
-			said = []string{"A message in two pieces", "The second of two messages in one piece"}[min(i, 1)] + " has no answer."
-		}
-		v.of(nil, x, said)
-	}
-}
-
-func manyAtOnce(t *transcript, v *verdict) {
-	for _, x := range t.at(probeAtOnce) {
-		said := ""
-		if x.answer.Text == nil {
-			said = "Of twenty tools/list at once, one has no answer: " + x.why()
-		}
-		v.of(nil, x, said)
-	}
-}
-
-func aliveAfterFaults(t *transcript, v *verdict) {
-	for _, x := range t.at(probeFaults) {
-		said := ""
-		if x.answer.Text == nil || x.said.failed {
-			said = "After calls that failed: " + x.why()
-		}
-		v.of(nil, x, said)
-	}
-}
-
-func cancelIgnored(t *transcript, v *verdict) {
-	for i, x := range t.at(probeCancel) {
-		said := ""
-		if x.died || i == 1 && x.answer.Text == nil {
-			said = "After the cancellation of a request that is over: " + x.why()
-		}
-		v.of(nil, x, said)
-	}
-}
-
-func startsAgain(t *transcript, v *verdict) {
-	if t.again != nil {
-		said := ""
-		if !*t.again {
-			said = "Killed and started again, it does not answer initialize: " + t.stopped
-		}
-		v.of(nil, nil, said)
-	}
-}
-
-func leaves(t *transcript, v *verdict) {
-	for _, clean := range t.left {
-		said := ""
-		if t.stdio && !clean {
-			said = "It still ran 5 s after its input had ended."
-		}
-		if t.stdio {
-			v.of(nil, nil, said)
-		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -21,6 +22,8 @@ const (
 	probeDeep        probe = "100 levels where another type is asked for"
 	probeAbsent      probe = "an id that cannot exist"
 	probeAbsentAgain probe = "the same id again"
+	probeUnicode     probe = "an id of other letters, which cannot exist"
+	probeHangUp      probe = "ten clients that hang up"
 	probeNoTool      probe = "a tool that does not exist"
 	probeNoToolAgain probe = "the same tool again"
 	probeMethod      probe = "a method that does not exist"
@@ -67,6 +70,9 @@ const maxToolsCalled = 60
 // absentID is an id that nothing has. It is the same in each run.
 const absentID = "recourse-check-0f5c2e-no-such-thing"
 
+// unicodeID is another one, with letters of two, three and four bytes.
+const unicodeID = "recourse-check-ü☂𝄞-no-such-thing"
+
 // plan returns what a mode does with a server.
 func plan(mode Mode, t *transcript) (steps []step) {
 	if !mode.includes(Safe) {
@@ -99,6 +105,7 @@ func plan(mode Mode, t *transcript) (steps []step) {
 		add(probeSplit, (*runner).split)
 	} else {
 		add(probeHeader, (*runner).header)
+		add(probeHangUp, (*runner).hangUps)
 	}
 	if t.sessions {
 		add(probeSession, (*runner).session)
@@ -192,6 +199,7 @@ func absentCalls(t *tool) []step {
 	return []step{
 		{probe: probeAbsent, tool: t, args: arguments, wrong: []string{id}},
 		{probe: probeAbsentAgain, tool: t, args: arguments, wrong: []string{id}},
+		{probe: probeUnicode, tool: t, args: bytes.ReplaceAll(arguments, []byte(absentID), []byte(unicodeID)), wrong: []string{id}},
 	}
 }
 

@@ -99,7 +99,7 @@ func (s *said) gist() string {
 }
 
 func absentTold(t *transcript, v *verdict) {
-	for _, x := range t.of(probeAbsent) {
+	for _, x := range t.of(probeAbsent, probeUnicode) {
 		said := ""
 		if !x.said.failed && x.said.dressed == "" && x.said.empty() {
 			said = "With an id that does not exist, the answer is an empty success: " + quoted(string(x.said.result))
@@ -128,7 +128,7 @@ func hollow(raw json.Value) bool {
 }
 
 func absentNotInternal(t *transcript, v *verdict) {
-	for _, x := range t.of(probeAbsent) {
+	for _, x := range t.of(probeAbsent, probeUnicode) {
 		if !x.said.failed {
 			continue
 		}
