@@ -33,7 +33,7 @@ func TestForgetLeavesNothing(t *testing.T) {
 		testkit.Unlike(used.in.Scan, fresh.in.Scan))
 	fresh.req.msg, fresh.in.Messages, fresh.in.Scan = used.req.msg, used.in.Messages, used.in.Scan
 	for _, c := range []*call{used, fresh} { // its own functions
-		c.in.Masker, c.in.Links, c.in.Notice, c.in.Edit = nil, nil, nil, nil
+		c.in.Masker, c.in.Links, c.in.Notice, c.in.Unmet, c.in.Edit = nil, nil, nil, nil, nil
 	}
 	fresh.deadline, fresh.recheck = used.deadline, used.recheck // timers, stopped when a call ends
 	for _, left := range append(all, testkit.Unlike(used, fresh)...) {

@@ -80,7 +80,7 @@ var frameworks = []*framework{
 	},
 	{
 		name: "codex", title: "Codex", language: node, packages: "@openai/codex",
-		doc: "A host: `[mcp_servers.shop] url = \"...\"` in `config.toml`. Where a result has `structuredContent`, the model reads " +
+		doc: "A host: `url` under `mcp_servers.shop` in `config.toml`. Where a result has `structuredContent`, the model reads " +
 			"that instead of the text. It starts without the tools of a server that is down. It says that it can " +
 			"show a person a link, so that `urlelicit` reaches it as the server sent it.",
 	},
