@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -25,6 +26,7 @@ type outcome struct {
 	doubt   bool          // one of them, which failed, may have changed something
 	before  bool          // the call may have been made before
 	wait    time.Duration // before the next attempt
+	told    func()        // what is to be done after observers know of the call; nil: nothing
 	renewed bool          // the session was renewed for a message without an answer of its own
 	key     string        // the key by which an HTTP API's provider recognises repetitions
 
@@ -70,6 +72,9 @@ func (c *call) answered() bool {
 // tell tells every observer how the call has ended.
 func tell(c *call) *failure {
 	defer c.in.Close()
+	if c.out.told != nil {
+		defer c.out.told()
+	}
 	fine := c.out.Record == nil && c.out.Seeming == nil
 	relayed := c.who.outer.isRelayed() && fine
 	silent := len(c.g.observers) == 1 && !c.table.config.AccessLog && len(c.out.Failures) == 0 && fine // only the log, and nothing for it
@@ -105,6 +110,30 @@ func (c *call) survive(e *recourse.Error, note string) {
 		if each, ok := each.(observe.FailureObserver); ok {
 			each.Failure(o, &f)
 		}
+	}
+}
+
+// tellsLate returns the function by which observers are told, once they know of the call, what came of it after its end.
+func (c *call) tellsLate() func(answer string) {
+	var ready atomic.Int32
+	g, l := c.g, observe.Late{ID: c.req.id, Server: c.on.entry.Name, Name: c.req.msg.Name}
+	if c.rule.listed.Tool != nil {
+		l.Tool = l.Name
+	}
+	c.out.told = func() {
+		if ready.Add(1) < 2 {
+			return
+		}
+		for _, each := range g.observers {
+			if each, ok := each.(observe.LateObserver); ok {
+				each.Late(&l)
+			}
+		}
+	}
+	told := c.out.told
+	return func(answer string) {
+		l.Answer = answer
+		told()
 	}
 }
 

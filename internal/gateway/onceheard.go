@@ -3,7 +3,6 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"log/slog"
 	"net/http"
 	"sync"
 	"time"
@@ -52,7 +51,7 @@ func (l listening) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, e
 	if !b.Hold() {
 		return nil, k.on.to.removed()
 	}
-	h := newHeard(ctx, k.on.to.reader, own.Message.ID, k.g.log)
+	h := newHeard(ctx, k.on.to.reader, own.Message.ID)
 	if h.claim = k.claimed; !k.req.isOrdered() {
 		h.claim = nil
 	}
@@ -119,8 +118,7 @@ type heard struct {
 	of     context.Context //nolint:containedctx // of the call: the listening goes on without it
 	life   context.Context //nolint:containedctx // of the listening
 	stop   func()          // ends it
-	log    *slog.Logger
-	claim  *claims.Claim // of a client whose next message shows that it has got the answer; or nil
+	claim  *claims.Claim   // of a client whose next message shows that it has got the answer; or nil
 
 	mu     sync.Mutex
 	text   []byte        // the answer; nil: there is none yet, or it is too large
@@ -132,10 +130,11 @@ type heard struct {
 	late   *claims.Claim // of a call that has ended
 	sealed func(answer []byte) string
 	counts func()
+	told   func(answer string)
 }
 
-func newHeard(of context.Context, reader *failures.Reader, id wire.ID, log *slog.Logger) *heard {
-	h := &heard{reader: reader, id: id, begun: make(chan begun, 1), gone: make(chan struct{}), of: of, log: log}
+func newHeard(of context.Context, reader *failures.Reader, id wire.ID) *heard {
+	h := &heard{reader: reader, id: id, begun: make(chan begun, 1), gone: make(chan struct{}), of: of}
 	h.life, h.stop = context.WithCancel(context.WithoutCancel(of))
 	return h
 }
@@ -310,7 +309,9 @@ func (h *heard) leave(k *keyed, claim *claims.Claim) bool {
 	timer := time.AfterFunc(lateFor, h.stop)
 	states, purpose := k.table.states, k.purpose()
 	claim.Late()
+	told := k.tellsLate()
 	h.mu.Lock()
+	h.told = told
 	h.late, h.sealed = claim, func(answer []byte) string { return states.Seal(answer, purpose) }
 	h.counts = func() { timer.Stop(); g.late.Add(-1) }
 	h.mu.Unlock()
@@ -337,12 +338,22 @@ func (h *heard) closeLate() {
 		what = "not sent"
 		claim.Free()
 	default:
-		what = "none, or a failure"
+		what = h.nothingGood()
 		claim.Unknown("its answer did not come, or said that it failed")
 	}
-	h.log.LogAttrs(context.Background(), slog.LevelInfo, "what became of a call that is made once, after its client was answered",
-		slog.String("server", claim.Row.Server), slog.String("tool", claim.Row.Tool),
-		slog.String("request_id", claim.Row.RequestID), slog.String("answer", what))
+	h.told(what)
+}
+
+// nothingGood says what came in place of an answer that could be kept.
+func (h *heard) nothingGood() string {
+	switch {
+	case !h.whole:
+		return "none"
+	case h.text == nil:
+		return "too long"
+	default:
+		return "failure"
+	}
 }
 
 // succeeded reports whether the answer, which has come, is no failure.

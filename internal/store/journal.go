@@ -147,6 +147,15 @@ func (j *Journal) Append(ctx context.Context, entries []*Entry) (size int64, err
 	return size, nil
 }
 
+// Retell replaces the story of an entry.
+func (j *Journal) Retell(ctx context.Context, e *Entry) error {
+	const retold = "UPDATE journal SET story = $1 WHERE seq = $2"
+	if _, err := j.s.writes.ExecContext(ctx, retold, text(e.Story, len(e.Story)), e.Seq); err != nil {
+		return fmt.Errorf("write the journal: %w", err)
+	}
+	return nil
+}
+
 // insertion returns the statement that inserts rows.
 func insertion(rows, columns int) string {
 	var b strings.Builder

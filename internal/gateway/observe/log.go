@@ -14,7 +14,10 @@ import (
 // asks for that. Texts that a client chooses freely are cut, and credentials in them are masked.
 type Log struct{ To *slog.Logger }
 
-var _ FailureObserver = Log{}
+var (
+	_ FailureObserver = Log{}
+	_ LateObserver    = Log{}
+)
 
 // Ended implements [Observer].
 func (l Log) Ended(o *Outcome) {
@@ -50,6 +53,13 @@ func (l Log) Failure(o *Outcome, f *Failure) {
 		slog.Int64("ms", o.Took.Milliseconds()), o.traceID(),
 		text("not_repeated", f.Reason), text("note", f.Note), slog.String("see", kinddoc.URL(e.Kind)),
 		o.mask("cause", f.Cause), o.mask("before", f.Before), o.mask("after", f.After))
+}
+
+// Late implements [LateObserver]: it writes a line.
+func (l Log) Late(of *Late) {
+	l.To.LogAttrs(context.Background(), slog.LevelInfo, "what became of a call that is made once, after its client was answered",
+		slog.String("server", of.Server), slog.String("tool", named(of.Name)),
+		slog.String("request_id", of.ID), slog.String("answer", of.Answer))
 }
 
 // seeming writes the line for a success that looks like a failure.

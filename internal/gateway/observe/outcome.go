@@ -35,6 +35,18 @@ type FailureObserver interface {
 	Failure(o *Outcome, f *Failure)
 }
 
+// A LateObserver is also told what came of a call that is made once, after its client had been answered without it.
+type LateObserver interface {
+	Observer
+	Late(l *Late)
+}
+
+// A Late is what came of a call after its end. Observers know its outcome already.
+type Late struct {
+	ID, Server, Tool, Name string // as in the [Outcome]
+	Answer                 string // success, failure, too long, none, not sent
+}
+
 // An Outcome is how a request ended. Its methods mask what they return, which takes time: they may be called
 // later, on a kept copy, which holds on to the request's body until then.
 type Outcome struct {

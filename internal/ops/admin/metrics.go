@@ -24,7 +24,7 @@ const listen = "subscriptions/listen"
 type metrics struct {
 	duration, attempt, queued, size     *prometheus.HistogramVec
 	failures, attempts, limited, gaveUp *prometheus.CounterVec
-	once, seeming                       *prometheus.CounterVec
+	once, late, seeming                 *prometheus.CounterVec
 
 	tools             *bounds
 	reasons, policies *bounded
@@ -59,6 +59,8 @@ func newMetrics(to prometheus.Registerer, version string) *metrics {
 			"Failed requests that might have been sent again after a failure of the transport, and were not.", "server", "kind"),
 		once: counter("recourse_once_total", "Calls that are made once, by what became of them.",
 			"server", "gen_ai_tool_name", "outcome"),
+		late: counter("recourse_once_late_total", "Calls that are made once, by what came of them after their clients had been answered.",
+			"server", "gen_ai_tool_name", "answer"),
 		seeming: counter("recourse_seeming_failures_total",
 			"Calls whose servers said success in answers that look like failures. Clients got these answers unchanged.",
 			"server", "gen_ai_tool_name", "kind"),
@@ -71,8 +73,8 @@ func newMetrics(to prometheus.Registerer, version string) *metrics {
 		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
 	})
 	info.Set(1)
-	to.MustRegister(m.duration, m.attempt, m.queued, m.size, m.failures, m.attempts, m.limited, m.gaveUp, m.once, m.seeming, info,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	to.MustRegister(m.duration, m.attempt, m.queued, m.size, m.failures, m.attempts, m.limited, m.gaveUp, m.once, m.late, m.seeming,
+		info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -113,6 +115,11 @@ func (m *metrics) Ended(o *observe.Outcome) {
 	m.tried(o)
 }
 
+// Late implements [observe.LateObserver].
+func (m *metrics) Late(l *observe.Late) {
+	m.late.WithLabelValues(l.Server, m.tools.of(l.Server).value(l.Tool), l.Answer).Inc()
+}
+
 // counts reports whether a request has a duration: it has none if it is a stream, or the end of a session.
 func counts(o *observe.Outcome) bool { return o.Method != "" && o.Method != listen }
 
@@ -131,4 +138,4 @@ func (m *metrics) tried(o *observe.Outcome) {
 	}
 }
 
-var _ observe.Observer = (*metrics)(nil)
+var _ observe.LateObserver = (*metrics)(nil)

@@ -54,6 +54,7 @@ func everything() *admin.Admin {
 		Server: "farm", Method: "tools/call", Tool: "get_field", End: observe.Seems,
 		Seeming: &observe.Seeming{Error: recourse.NotFound("field", "f-1"), Line: "reads: general"},
 	})
+	a.Late(&observe.Late{Server: "farm", Tool: "get_field", Answer: "success"})
 	return a
 }
 

@@ -146,6 +146,9 @@ func (w *teller) ending(c *journal.Row) {
 	default:
 		w.eventf(c.Took, "%s: the client got %s", c.Ending, got)
 	}
+	if c.Late != "" {
+		w.eventf(-1, "what the server answered after that: %s", c.Late)
+	}
 }
 
 // told tells what the client was told, and what is behind it.

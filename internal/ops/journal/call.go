@@ -43,6 +43,7 @@ type Row struct {
 	Sent      int             `json:"sent"`                  // number of attempts; at most 16 are listed
 	Final     string          `json:"notRepeated,omitempty"` // why it was not repeated
 	Once      string          `json:"once,omitempty"`        // what became of it, if it is made once
+	Late      string          `json:"late,omitempty"`        // what the server's answer was, which came after the end; see [observe.Late]
 	Failure   *recourse.Error `json:"failure,omitempty"`     // as the client got it or, with Line, as it looks
 	Line      string          `json:"line,omitempty"`        // of the configuration, which would have had it told; "": it was told
 	Observed  bool            `json:"observed,omitempty"`    // the failure was passed on unchanged

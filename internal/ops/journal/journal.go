@@ -30,6 +30,8 @@ import (
 type Rows interface {
 	Next() int64
 	Append(ctx context.Context, entries []*store.Entry) (size int64, err error)
+	Of(ctx context.Context, requestID string) ([]*store.Entry, error)
+	Retell(ctx context.Context, e *store.Entry) error
 	Size(ctx context.Context) (int64, error)
 	Prune(ctx context.Context, before time.Time, bytes int64) (pruned int64, more bool, err error)
 	Tidy(ctx context.Context) error
@@ -51,6 +53,7 @@ type Journal struct {
 
 	mu      sync.Mutex
 	waiting []ended
+	late    []*observe.Late // of calls that have been written, or wait
 	held    int
 	closed  bool
 	fault   error // of the last attempt to write
@@ -64,7 +67,7 @@ type Journal struct {
 	written, lost atomic.Uint64
 }
 
-var _ observe.Observer = (*Journal)(nil)
+var _ observe.LateObserver = (*Journal)(nil)
 
 // An ended call waits to be written.
 type ended struct {
@@ -103,10 +106,34 @@ func (j *Journal) Ended(o *observe.Outcome) {
 	if n := len(j.waiting); n > 1 && n != maxBatch { // the writer waits for a batch to fill: it is not woken for each call
 		return
 	}
+	j.wake()
+}
+
+// Late implements [observe.LateObserver].
+func (j *Journal) Late(l *observe.Late) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed || len(j.late) >= maxWaiting {
+		return
+	}
+	j.late = append(j.late, l)
+	j.wake()
+}
+
+func (j *Journal) wake() {
 	select {
 	case j.more <- struct{}{}:
 	default:
 	}
+}
+
+// takeLate takes what came late.
+func (j *Journal) takeLate() []*observe.Late {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	taken := j.late
+	j.late = nil
+	return taken
 }
 
 // keeps reports whether a call is recorded.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +16,8 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
+	"github.com/recoursehq/recourse/internal/ops/admin"
+	"github.com/recoursehq/recourse/internal/ops/explain"
 	"github.com/recoursehq/recourse/internal/ops/journal"
 	"github.com/recoursehq/recourse/internal/store"
 	"github.com/recoursehq/recourse/internal/test/testkit"
@@ -29,6 +32,7 @@ type world struct {
 	server  *testkit.Server
 	client  *testkit.Client
 	journal *journal.Journal
+	metrics *admin.Admin
 	rows    *store.Journal
 	log     *testkit.Buffer
 }
@@ -48,17 +52,18 @@ func begin(t *testing.T, address string, settings *config.Journal, entry ...stri
 	w := &world{server: testkit.NewServer(t, testkit.InMemory()), rows: s.Journal(), log: new(testkit.Buffer)}
 	set := contract.Builtin()
 	lines := append([]string{"url: " + w.server.URL(), "timeout: 20s"}, entry...)
-	cfg, err := config.Parse("recourse.yaml", []byte("servers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n"),
+	cfg, err := config.Parse("recourse.yaml", []byte("store: sqlite:unused.db\nservers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n"),
 		config.Options{KnownContracts: set.Names(), KnownFamilies: []string{"slack"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(w.log, nil))
-	g, err := gateway.NewReaching(gateway.Reach{Dial: testkit.Dial, Pause: time.Millisecond}, cfg, set, slog.New(slog.DiscardHandler))
+	g, err := gateway.NewReaching(gateway.Reach{Dial: testkit.Dial, Pause: time.Millisecond, Once: s.Once()}, cfg, set, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.journal = journal.New(w.rows, settings, log)
+	w.journal, w.metrics = journal.New(w.rows, settings, log), admin.New("v1.2.3", admin.Sources{})
+	g.Observe(w.metrics) // before the journal, by which tests know that it has been told
 	g.Observe(w.journal)
 	t.Cleanup(func() {
 		g.Close()
@@ -293,4 +298,42 @@ func TestJournalKeepsWhatLooksFailed(t *testing.T) {
 	if err != nil || !strings.Contains(string(a.Message.Result), `"isError":true`) {
 		t.Errorf("got %s, %v, want a failure", a.Message.Result, err)
 	}
+}
+
+// What a server answers to a call that is made once, after its client has gone, is in the call's row and story, and is counted.
+func TestLateAnswers(t *testing.T) {
+	t.Parallel()
+	databases(t, func(t *testing.T, address string) {
+		w := begin(t, address, all(), "tools: {order_create: {once: true}}")
+		w.client.MustListTools(t)
+		w.settle(t, 1)
+		answered, answer := context.WithCancel(t.Context())
+		ctx, leave := context.WithCancel(t.Context())
+		w.server.Next(testkit.OrderCreate, testkit.Fault{Name: "late", Happen: func(e *testkit.Exchange) {
+			leave()
+			<-answered.Done()
+			e.Answer(e.Result(`{"content":[{"type":"text","text":"created"}]}`))
+		}}.Running(true))
+		if a, err := w.client.Call(ctx, testkit.OrderCreate, testkit.OrderArgs); err == nil {
+			t.Fatalf("got %s", a.Body)
+		}
+		w.settle(t, 2)
+		answer()
+		var calls []*journal.Row
+		if !testkit.Until(func() bool {
+			var err error
+			calls, err = journal.Find(t.Context(), w.rows, &store.Filter{Tool: testkit.OrderCreate})
+			return err != nil || len(calls) != 1 || calls[0].Late != ""
+		}) || len(calls) != 1 || calls[0].Late != "success" || len(calls[0].Arguments) == 0 {
+			t.Fatalf("got %+v", calls)
+		}
+		if story := explain.Story(calls[0]).String(); !strings.Contains(story, "what the server answered after that: success") {
+			t.Errorf("got story\n%s", story)
+		}
+		page := httptest.NewRecorder()
+		w.metrics.Handler().ServeHTTP(page, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
+		if want := `recourse_once_late_total{answer="success",gen_ai_tool_name="order_create",server="farm"} 1`; !strings.Contains(page.Body.String(), want) {
+			t.Errorf("no %s in\n%s", want, page.Body)
+		}
+	})
 }

@@ -3,8 +3,10 @@ package journal
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/store"
@@ -82,6 +84,7 @@ func (w *writer) collect() {
 
 // flush writes everything that waits.
 func (w *writer) flush() {
+	late := w.takeLate() // before the calls: their own come first
 	for more := true; more; {
 		var calls []ended
 		calls, more = w.take(maxBatch)
@@ -95,6 +98,26 @@ func (w *writer) flush() {
 			w.write(entries)
 		}
 	}
+	for _, l := range late {
+		if err := w.retell(l); err != nil {
+			w.log.LogAttrs(w.life, slog.LevelWarn, "the journal does not say that an answer came late", slog.String("request_id", l.ID),
+				slog.String("cause", redact.Log(err.Error())))
+		}
+	}
+}
+
+// retell adds to a call's row what came after its end. Others may have chosen the same id.
+func (w *writer) retell(l *observe.Late) error {
+	ctx, cancel := context.WithTimeout(w.life, writeTimeout)
+	defer cancel()
+	calls, err := read(w.rows.Of(ctx, l.ID))
+	for _, c := range slices.Backward(calls) {
+		if c.Server == l.Server && c.Once != "" && c.Sent > 0 && c.Late == "" {
+			c.Late = l.Answer
+			return w.rows.Retell(ctx, c.Entry(c.Seq))
+		}
+	}
+	return err
 }
 
 // write writes a batch, or counts it as lost.

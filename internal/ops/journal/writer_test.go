@@ -66,6 +66,10 @@ func (f *fake) Append(ctx context.Context, entries []*store.Entry) (int64, error
 	return int64(len(entries)) * 1000, nil
 }
 
+func (f *fake) Of(context.Context, string) ([]*store.Entry, error) { return nil, nil }
+
+func (f *fake) Retell(context.Context, *store.Entry) error { return nil }
+
 func (f *fake) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
