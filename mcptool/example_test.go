@@ -155,6 +155,28 @@ func ExampleWithTool() {
 	// It is not known whether the call took effect. Before calling again: order_get(reference='A-17'), and look at status.
 }
 
+// A payment that happens once, however often it is asked for.
+func ExampleWithOnce() {
+	server := mcp.NewServer(&mcp.Implementation{Name: "bank", Version: "1.0.0"}, nil)
+	payments := 0
+	mcp.AddTool(server, &mcp.Tool{Name: "pay"}, func(context.Context, *mcp.CallToolRequest, map[string]any) (*mcp.CallToolResult, any, error) {
+		payments++
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf("payment %d", payments)}}}, nil, nil
+	})
+
+	mcptool.Use(server, contract.MustBuiltin(contract.Default), silent,
+		mcptool.WithTool("pay", mcptool.WithOnce(mcptool.Once{Key: []string{"/reference"}})))
+
+	fmt.Println(textOf(server, "pay", `{"reference":"A-17","amount":12}`))
+	fmt.Println(textOf(server, "pay", `{"reference":"A-17","amount":12}`))
+	fmt.Println(textOf(server, "pay", `{"reference":"A-17","amount":13}`))
+	// Output:
+	// payment 1
+	// payment 1
+	// [conflict] The key of this call belongs to one with other arguments. They differ in /amount.
+	// Nothing was done. If this is the same call, repeat its arguments; if it is another one, give it another key.
+}
+
 // An http.Client whose failures a tool returns as they are.
 func ExampleTransport() {
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

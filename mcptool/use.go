@@ -4,6 +4,7 @@ import (
 	"context"
 	stdjson "encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -24,28 +25,25 @@ func Use(server *mcp.Server, c *contract.Contract, options ...Option) {
 	s := handler.NewServer(c, options)
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			call := callOf(next, method, req)
+			call := callOf(ctx, next, method, req)
 			result, answer := s.Do(ctx, call, func(ctx context.Context) (any, error) {
 				result, err := next(ctx, method, req)
 				if _, said := errors.AsType[recourse.Failure](err); err != nil && !said && isSDKs(method) {
-					return passed{err}, nil
+					return handler.Passed{Err: err}, nil
 				}
 				return outcome(result, err)
 			})
 			if answer != nil {
 				return write(answer, call.ResultType)
 			}
-			if p, ok := result.(passed); ok {
-				return nil, p.err
+			if p, ok := result.(handler.Passed); ok {
+				return nil, p.Err
 			}
 			own, _ := result.(mcp.Result) // a notification has none
 			return own, nil
 		}
 	})
 }
-
-// passed is an error that the SDK writes.
-type passed struct{ err error }
 
 // isSDKs reports whether a method is handled by the SDK alone, so that its errors are
 // the SDK's own words.
@@ -65,7 +63,7 @@ func isSDKs(method string) bool {
 func RequestID(ctx context.Context) string { return handler.RequestID(ctx) }
 
 // callOf describes a request.
-func callOf(next mcp.MethodHandler, method string, req mcp.Request) *handler.Incoming {
+func callOf(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) *handler.Incoming {
 	call := &handler.Incoming{Method: method}
 	extra := req.GetExtra()
 	if extra != nil {
@@ -82,10 +80,23 @@ func callOf(next mcp.MethodHandler, method string, req mcp.Request) *handler.Inc
 	if !ok || params == nil {
 		return call
 	}
+	call.Caller = callerOf(ctx, extra)
+	call.Meta = func() []byte { raw, _ := stdjson.Marshal(params.Meta); return raw } // it came as JSON
 	call.Tool, call.Arguments = params.Name, json.Value(params.Arguments)
 	call.RequestID, _ = params.Meta[wire.MetaRequestID].(string) // a value of another type is ignored
 	call.Continues = params.RequestState != "" || params.InputResponses != nil
 	return call
+}
+
+// callerOf returns who calls, as a Guard or the SDK has found out.
+func callerOf(ctx context.Context, extra *mcp.RequestExtra) string {
+	if who, ok := CallerOf(ctx); ok {
+		return fmt.Sprintf("guard %q %q", who.Access, who.Name)
+	}
+	if extra != nil && extra.TokenInfo != nil && extra.TokenInfo.UserID != "" {
+		return "token " + extra.TokenInfo.UserID
+	}
+	return ""
 }
 
 // list asks the server itself for its tools, as the caller would.

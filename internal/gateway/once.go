@@ -9,13 +9,12 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
 	claims "github.com/recoursehq/recourse/internal/policy/once"
 	"github.com/recoursehq/recourse/internal/privacy/secret"
-	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
-	"github.com/recoursehq/recourse/internal/upstream/api"
 	"github.com/recoursehq/recourse/internal/upstream/openapi"
 	"github.com/recoursehq/recourse/retry"
 )
@@ -57,37 +56,26 @@ const lateFor = 2 * time.Minute
 
 // identify finds out the call's key.
 func (k *keyed) identify() *recourse.Error {
-	given, e := k.req.ownKey()
-	if e != nil {
-		return e
+	given, wrong := claims.Given(k.req.header[claims.KeyHeader], k.req.msg.Meta)
+	if wrong != "" {
+		return toolcall.OnceWrongKey(wrong)
 	}
-	arguments, kind, key := k.req.msg.Arguments, "arguments", ""
-	picked, whole := claims.Pick(arguments, k.pointers)
-	switch {
-	case k.pointers.Required() && given == "":
-		return recourse.Missing(claims.KeyMembers[0]).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone).
-			WithMessage("This tool takes an idempotency key: a text of its own for each call that is meant, in _meta[%q] "+
-				"or in the header %s.", claims.KeyMembers[0], api.KeyHeader)
-	case len(k.pointers) > 0 && !k.pointers.Required() && whole:
-		kind, key = "chosen", claims.Print(picked)
-	case given != "" && (len(k.pointers) == 0 || k.pointers.Required()):
+	pointers := k.pointers
+	if pointers.Required() {
+		if given == "" {
+			return toolcall.OnceNoKey()
+		}
+		pointers = nil
+	}
+	row, by := claims.RowOf(k.req.msg.Arguments, pointers, given, append(k.scope(), k.on.entry.Name, k.req.msg.Name))
+	if by == claims.ByGiven {
 		k.given = given
-		kind, key = "given", given
 	}
-	sum, fields := claims.Print(arguments), ""
-	if key == "" {
-		key = sum
-	} else {
-		fields = claims.Fields(arguments) // for those who use the key for something else
-	}
-	scope := append(k.scope(), k.on.entry.Name, k.req.msg.Name, kind, key)
+	row.Server, row.Tool, row.Caller, row.RequestID = k.on.entry.Name, k.req.msg.Name, k.who.verified.Name, k.req.id
 	k.ask = claims.Ask{
-		Row: claims.Row{
-			ID: claims.ID(scope...), Print: sum, Fields: fields, Server: k.on.entry.Name, Tool: k.req.msg.Name,
-			Caller: k.who.verified.Name, RequestID: k.req.id,
-		},
+		Row:   row,
 		Keep:  max(k.rule.Within, k.on.to.entry.MaxTimeout+k.call.rule.wait+lateFor),
-		Again: kind == "arguments" && k.rule.Delivered != config.DeliveredReplay,
+		Again: by == claims.ByArguments && k.rule.Delivered != config.DeliveredReplay,
 	}
 	return nil
 }
@@ -103,42 +91,11 @@ func (c *call) scope() []string {
 		words = append(words, c.of.sent...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(from)) {
-		if (secret.Name(name) || name == "Cookie") && name != api.KeyHeader {
+		if (secret.Name(name) || name == "Cookie") && name != claims.KeyHeader {
 			words = append(append(words, name), from[name]...)
 		}
 	}
 	return words
-}
-
-// ownKey returns the key that the client has sent, or "".
-func (r *request) ownKey() (string, *recourse.Error) {
-	keys := slices.Clone(r.header[api.KeyHeader])
-	for _, name := range claims.KeyMembers {
-		raw := json.Lookup(r.msg.Meta, json.Pointer("").AppendToken(name))
-		if raw == nil {
-			continue
-		}
-		text, ok := json.TextOf(raw)
-		if !ok {
-			return "", wrongKey("it is not a text")
-		}
-		keys = append(keys, text)
-	}
-	if keys = slices.Compact(keys); len(keys) == 0 {
-		return "", nil
-	}
-	if len(keys) > 1 {
-		return "", wrongKey("there are different ones")
-	}
-	if wrong := claims.CheckKey(keys[0]); wrong != "" {
-		return "", wrongKey(wrong)
-	}
-	return keys[0], nil
-}
-
-func wrongKey(why string) *recourse.Error {
-	return recourse.New(recourse.KindInvalidValue, "").WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone).
-		WithMessage("The idempotency key of the call is not valid: %s.", why)
 }
 
 // claim asks whether the call may be sent, and does what it is told.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/gateway/hop"
 	"github.com/recoursehq/recourse/internal/gateway/intake"
@@ -193,56 +194,30 @@ func (r *request) inquiry(tool string, arguments []byte) []byte {
 	return wire.AppendRequest(nil, id, wire.MethodToolsCall, params.AppendTo(nil))
 }
 
-// detail returns e with a detail by which contracts choose a code.
-func detail(e *recourse.Error, name string, value any) *recourse.Error {
-	return e.WithOrigin(recourse.OriginGateway).WithDetail(name, value)
+// tell answers with a failure of the gateway's own.
+func (k *keyed) tell(what string, e *recourse.Error) *failure {
+	k.out.Once = what
+	return answer.Settled(e.WithOrigin(recourse.OriginGateway))
 }
 
 // underWay is the failure of a call that cannot wait any longer for the same one.
 func (k *keyed) underWay(wait time.Duration) *failure {
-	k.out.Once = "in flight"
-	return answer.Settled(detail(recourse.Unavailable("").WithEffect(recourse.EffectNone).WithRetryAfter(wait).
-		WithMessage("The same call is still under way. Its answer is not there yet."), "inFlight", true))
+	return k.tell("in flight", toolcall.OnceUnderWay(wait))
 }
 
 // unknown is the failure of a call that may have happened, and is not sent.
 func (k *keyed) unknown(row *claims.Row, wait time.Duration) *failure {
-	k.out.Once = "unknown"
-	e := recourse.New(recourse.KindTimeout, "").WithEffect(recourse.EffectUnknown).
-		WithMessage("This call was made before, and it is not known what became of it. It is not made again.")
-	if wait > 0 {
-		e = e.WithRetryAfter(wait)
-	}
-	return answer.Settled(detail(e, "outcomeUnknown", row.Created.UTC().Format(time.RFC3339)))
+	return k.tell("unknown", toolcall.OnceUnknown(row, wait))
 }
 
 // known is the failure of a call that has happened, and whose answer is not there any more.
 func (k *keyed) known(row *claims.Row) *failure {
-	k.out.Once, k.out.before = "known", true
-	return answer.Settled(detail(recourse.New(recourse.KindConflict, "").WithEffect(recourse.EffectApplied).WithRetry(recourse.RetryNever).
-		WithMessage("This call has already been made, and has succeeded. Its answer was not kept.").
-		WithHint("Do not make the call again: it has been made."),
-		"outcomeKnown", row.Changed.UTC().Format(time.RFC3339)))
+	k.out.before = true
+	return k.tell("known", toolcall.OnceKnown(row))
 }
 
 // conflicts is the failure of a call whose key belongs to another one.
 func (k *keyed) conflicts(row *claims.Row) *failure {
 	k.out.Once = "conflict"
-	e := recourse.New(recourse.KindConflict, "").WithEffect(recourse.EffectNone).WithRetry(recourse.RetryAfterFix).
-		WithMessage("The key of this call belongs to one with other arguments.").
-		WithHint("Nothing was done. If this is the same call, repeat its arguments; if it is another one, give it another key.")
-	names := claims.Differing(row.Fields, k.req.msg.Arguments)
-	if len(names) > 0 {
-		e = e.WithMessage("The key of this call belongs to one with other arguments. They differ in %s.", strings.Join(shown(names), ", "))
-	}
-	return answer.Settled(e.WithOrigin(recourse.OriginCaller).WithDetail("differs", names))
-}
-
-// shown returns the first of many names.
-func shown(names []string) []string {
-	const most = 8
-	if len(names) <= most {
-		return names
-	}
-	return append(names[:most:most], fmt.Sprintf("and %d others", len(names)-most))
+	return answer.Settled(toolcall.OnceConflict(row, k.req.msg.Arguments))
 }

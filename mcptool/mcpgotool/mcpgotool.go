@@ -29,6 +29,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -56,9 +57,6 @@ type use struct {
 	calls  *handler.Server
 }
 
-// passed is an error that the SDK writes.
-type passed struct{ err error }
-
 func (u *use) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		result, answer := u.calls.Do(ctx, u.call(ctx, &request), func(ctx context.Context) (any, error) {
@@ -67,8 +65,8 @@ func (u *use) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 		if answer != nil {
 			return write(answer)
 		}
-		if p, ok := result.(passed); ok {
-			return nil, p.err
+		if p, ok := result.(handler.Passed); ok {
+			return nil, p.Err
 		}
 		own, _ := result.(*mcp.CallToolResult)
 		return own, nil
@@ -88,7 +86,12 @@ func (u *use) call(ctx context.Context, request *mcp.CallToolRequest) *handler.I
 	if meta := request.Params.Meta; meta != nil {
 		requestID, _ = meta.AdditionalFields[wire.MetaRequestID].(string) // a value of another type is ignored
 	}
+	caller := ""
+	if who, ok := mcptool.CallerOf(ctx); ok {
+		caller = fmt.Sprintf("guard %q %q", who.Access, who.Name)
+	}
 	return &handler.Incoming{
+		Caller: caller, Meta: func() []byte { raw, _ := json.Marshal(request.Params.Meta); return raw }, // it came as JSON
 		Method: wire.MethodToolsCall, Tool: request.Params.Name, Arguments: []byte(arguments), Header: request.Header, RequestID: requestID,
 		Continues: again.RequestState != "" || again.InputResponses != nil, ResultOnly: true,
 		List: func(context.Context) ([]*toolcall.Entry, error) { return u.list(ctx) },
@@ -141,7 +144,7 @@ func isTrue(hint *bool) bool { return hint != nil && *hint }
 func outcome(result *mcp.CallToolResult, err error) (any, error) {
 	switch {
 	case asks(err):
-		return passed{err}, nil
+		return handler.Passed{Err: err}, nil
 	case err != nil:
 		return nil, err
 	case result == nil || !result.IsError:
@@ -214,7 +217,7 @@ func other[Result any](ctx context.Context, u *use, method string, next func(con
 	result, answer := u.calls.Do(ctx, &handler.Incoming{Method: method}, func(ctx context.Context) (any, error) {
 		result, err := next(ctx)
 		if asks(err) || errors.Is(err, server.ErrResourceNotFound) {
-			return passed{err}, nil
+			return handler.Passed{Err: err}, nil
 		}
 		return result, err
 	})
@@ -222,8 +225,8 @@ func other[Result any](ctx context.Context, u *use, method string, next func(con
 	if answer != nil {
 		return none, errors.New(answer.Message)
 	}
-	if p, ok := result.(passed); ok {
-		return none, p.err
+	if p, ok := result.(handler.Passed); ok {
+		return none, p.Err
 	}
 	own, _ := result.(Result)
 	return own, nil

@@ -227,6 +227,37 @@ func sample(kind recourse.Kind) *recourse.Error {
 		WithOrigin(recourse.OriginProvider).WithRequestID("req-1")
 }
 
+// A call that is made once is replayed; a question that the SDK writes frees its key.
+func TestOnce(t *testing.T) {
+	t.Parallel()
+	n, asks := 0, true
+	s := server.NewMCPServer("bank", "1.0.0")
+	s.AddTool(mcp.NewTool("pay", mcp.WithString("reference")), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if asks {
+			asks = false
+			return nil, mcp.URLElicitationRequiredError{}
+		}
+		n++
+		return mcp.NewToolResultText(fmt.Sprintf("payment %d", n)), nil
+	})
+	mcpgotool.Use(s, builtin(t, contract.Default), quiet, mcptool.WithTool("pay", mcptool.WithOnce(mcptool.Once{})))
+	c := dial(t, s, testkit.Legacy)
+	pay := func(key string) string {
+		t.Helper()
+		a, err := c.Request(t.Context(), "tools/call", `{"name":"pay","arguments":{"reference":"A-17"},"_meta":{"idempotency-key":"`+key+`"}}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(a.Body)
+	}
+	question := pay("k-1") // has no effect
+	first, again, other := pay("k-1"), pay("k-1"), pay("k-2")
+	if strings.Contains(question, "payment") || !strings.Contains(first, "payment 1") || strings.Contains(first, "replayed") ||
+		!strings.Contains(again, "payment 1") || !strings.Contains(again, `"replayed":true`) || !strings.Contains(other, "payment 2") {
+		t.Errorf("got %s, then %s, %s and %s", question, first, again, other)
+	}
+}
+
 // On stdio, with the Go SDK's client.
 func TestStdio(t *testing.T) {
 	t.Parallel()

@@ -23,4 +23,6 @@
 //	                    and what the verify call says
 //	Ledger              who may send a call, and who waits for whom
 //	Store               that there is one row for a key
+//
+// An author's server decides as the gateway does, without verify calls, and with a Store in memory: [NewInMemory].
 package once

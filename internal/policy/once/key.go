@@ -18,8 +18,62 @@ import (
 // KeyMembers are the members of _meta in which a client sends a call's idempotency key, the most likely first.
 var KeyMembers = []string{"io.github.recoursehq/idempotencyKey", "idempotency-key", "idempotency_key"}
 
+// KeyHeader is the header in which a client sends it.
+const KeyHeader = "Idempotency-Key"
+
 // MaxKey is the longest key that a client may give, in bytes.
 const MaxKey = 255
+
+// Given returns the key that a client has sent in its headers or in _meta, or what is wrong with it. Both are "" if there is none.
+func Given(header []string, meta json.Value) (key, wrong string) {
+	keys := slices.Clone(header)
+	for _, name := range KeyMembers {
+		raw := json.Lookup(meta, json.Pointer("").AppendToken(name))
+		if raw == nil {
+			continue
+		}
+		text, ok := json.TextOf(raw)
+		if !ok {
+			return "", "it is not a text"
+		}
+		keys = append(keys, text)
+	}
+	switch keys = slices.Compact(keys); len(keys) {
+	case 0:
+		return "", ""
+	case 1:
+		return keys[0], CheckKey(keys[0])
+	default:
+		return "", "there are different ones"
+	}
+}
+
+// By says what tells a call from others.
+type By string
+
+// What does.
+const (
+	ByChosen    By = "chosen" // the values at pointers into the arguments
+	ByGiven     By = "given"  // the client's own key
+	ByArguments By = "arguments"
+)
+
+// RowOf returns the row of a call with its ID, and by what that tells it from other calls in its scope: by the values at pointers, if
+// there are all of them; without pointers, by the key that the client has given; else by the arguments.
+func RowOf(arguments json.Value, pointers []string, given string, scope []string) (row Row, by By) {
+	row.Print = Print(arguments)
+	by, key := ByArguments, row.Print
+	if picked, whole := Pick(arguments, pointers); len(pointers) > 0 && whole {
+		by, key = ByChosen, Print(picked)
+	} else if len(pointers) == 0 && given != "" {
+		by, key = ByGiven, given
+	}
+	if by != ByArguments {
+		row.Fields = Fields(arguments) // for those who use the key for something else
+	}
+	row.ID = ID(append(slices.Clip(scope), string(by), key)...)
+	return row, by
+}
 
 // CheckKey returns what is wrong with a client's key; "" if nothing is.
 func CheckKey(key string) string {

@@ -62,12 +62,21 @@ const maxDoubts = 10_000
 
 // New returns a ledger that keeps its rows in a store.
 func New(store Store, times Times, log *slog.Logger) *Ledger {
-	l := &Ledger{
+	l := newLedger(store, times, log)
+	l.work.Go(l.keepUp)
+	return l
+}
+
+// NewInMemory returns a ledger of this process alone, which need not be closed. Its rows take a bounded amount of memory.
+func NewInMemory(log *slog.Logger) *Ledger {
+	return newLedger(&memory{rows: map[string]*Row{}}, Times{}, log) // that never fails, and needs no upkeep
+}
+
+func newLedger(store Store, times Times, log *slog.Logger) *Ledger {
+	return &Ledger{
 		store: store, owner: rand.Text(), times: times.or(), log: log, began: time.Now(), end: make(chan struct{}),
 		flights: map[string]*flight{}, doubts: map[string]doubt{}, owners: map[string]seen{}, pending: map[string]*func() error{},
 	}
-	l.work.Go(l.keepUp)
-	return l
 }
 
 func (t Times) or() Times {
@@ -202,6 +211,9 @@ func (l *Ledger) begin(ctx context.Context, ask *Ask, waited bool) (*Row, *Claim
 		existing, err = l.store.Begin(ctx, row)
 	}
 	switch {
+	case errors.Is(err, errBusy): // it was not written
+		l.leave(row.ID, f)
+		return nil, nil, err
 	case err != nil:
 		l.abandon(row, f)
 		return nil, nil, err

@@ -62,8 +62,10 @@ func (x *handling) masker() *redact.Masker {
 // fail writes a failure as the contract says, and logs it.
 func (x *handling) fail(ctx context.Context, err error) *contract.Answer {
 	x.refund()
-	if newer := x.relist(ctx); newer != nil {
-		x.listed = newer.In(x.req.Tool)
+	if ctx.Err() == nil { // else nobody reads the answer, and the handler may still be running
+		if newer := x.relist(ctx); newer != nil {
+			x.listed = newer.In(x.req.Tool)
+		}
 	}
 	if n, ok := errors.AsType[*recourse.NeedsInput](err); ok && x.isCall() {
 		if answer := x.rule.contract.Ask(n, x.contractCall()); answer.Record == nil { // otherwise it is written as a failure

@@ -30,6 +30,7 @@ type toolFacts struct {
 	verify   *toolcall.Verification
 	texts    *bool // whether clients are told the texts of errors
 	families []*contract.Family
+	once     *Once // nil: calls may be repeated
 
 	readOnly, idempotent *bool
 }

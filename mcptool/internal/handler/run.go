@@ -33,6 +33,9 @@ type handling struct {
 // failure: any Go error, a *ResultError or an *RPCError.
 type Func func(ctx context.Context) (result any, err error)
 
+// Passed is a result in the place of an error that the SDK writes.
+type Passed struct{ Err error }
+
 // Do handles a request. It returns the result of handler unchanged, or the answer that replaces it.
 func (s *Server) Do(ctx context.Context, req *Incoming, handler Func) (result any, answer *contract.Answer) {
 	x := &handling{s: s, req: req, rule: s.ruleOf(req.Tool), start: time.Now()}
@@ -42,7 +45,10 @@ func (s *Server) Do(ctx context.Context, req *Incoming, handler Func) (result an
 		return nil, x.fail(ctx, e)
 	}
 	x.ran = true
-	result, err := x.run(ctx, handler)
+	result, err := x.runOnce(ctx, handler)
+	if before, ok := result.(*contract.Answer); ok && err == nil {
+		return nil, before
+	}
 	if err == nil {
 		err = x.weakFailure(result)
 	}

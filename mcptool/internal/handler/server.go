@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/call/toolcall"
+	"github.com/recoursehq/recourse/internal/policy/once"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
@@ -21,6 +22,7 @@ type Server struct {
 	log    *slog.Logger
 	now    func() time.Time
 	charge func(ctx context.Context) error // nil: calls are not charged
+	ledger *once.Ledger                    // of calls that are made once
 	tools  atomic.Pointer[toolcall.List]   // as they were last seen: they may change at any time without notice
 }
 
@@ -32,6 +34,7 @@ func NewServer[O any](c *contract.Contract, options []O) *Server {
 			o.server(s)
 		}
 	}
+	s.ledger = once.NewInMemory(s.log)
 	return s
 }
 
@@ -74,6 +77,10 @@ type Incoming struct {
 	Arguments json.Value
 	// Continues says that it continues a call that has asked for input (MCP 2026-07-28, multi round-trip requests).
 	Continues bool
+	// Caller is who calls; "" if that is not known.
+	Caller string
+	// Meta returns its _meta; nil if there is none.
+	Meta func() []byte
 	// Header is the header of the HTTP request; nil if there is none.
 	Header http.Header
 	// RequestID is the value of wire.MetaRequestID in the request's _meta, for a program that gets no headers.
@@ -128,9 +135,9 @@ func (s *Server) relist(ctx context.Context, r *Incoming) *toolcall.List {
 
 // flawed returns a function that logs, once, that arguments of a tool cannot be checked.
 func (s *Server) flawed() func(t *toolcall.Entry, err error) {
-	var once sync.Once
+	var first sync.Once
 	return func(t *toolcall.Entry, err error) {
-		once.Do(func() {
+		first.Do(func() {
 			s.log.Warn("inputSchema cannot be used in full", slog.String("tool", t.Name), slog.String("cause", redact.Log(err.Error())))
 		})
 	}
