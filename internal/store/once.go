@@ -195,6 +195,24 @@ func (o *Once) List(ctx context.Context, f *OnceFilter) ([]*once.Row, error) {
 		onceSelect+" WHERE "+strings.Join(where, " AND ")+" ORDER BY changed DESC LIMIT "+c.value(limit), c.values...)
 }
 
+// Settle notes what somebody says of a call that is unknown: it has happened, or it has not, and is forgotten. It reports false if the
+// call has changed meanwhile.
+func (o *Once) Settle(ctx context.Context, r *once.Row, landed bool, who string) (bool, error) {
+	now := *r
+	now.Changed = time.Now()
+	if landed {
+		now.State, now.Note = once.Answered, who+" said so"
+		return o.Change(ctx, &now, r.Fence, once.Unknown)
+	}
+	now.Fence++ // so that whoever sent it can no longer say otherwise
+	now.Note = who + " said that it has not happened"
+	done, err := o.Change(ctx, &now, r.Fence, once.Unknown)
+	if err != nil || !done {
+		return done, err
+	}
+	return true, o.Remove(ctx, now.ID, now.Fence)
+}
+
 // CountUnknown returns how many calls have been unknown since then or longer.
 func (o *Once) CountUnknown(ctx context.Context, since time.Time) (n int, err error) {
 	const count = "SELECT COUNT(*) FROM once WHERE state = 'unknown' AND " + onceOpen + " AND changed <= $1"

@@ -80,7 +80,7 @@ func (p *parts) console(
 	settings := &config.Journal{Failures: true, Successes: 1, Keep: time.Hour, MaxSize: 64 << 20, Arguments: config.ArgumentsMasked}
 	kept := journal.New(s.Journal(), settings, log)
 	p.later(func() { kept.Close(context.WithoutCancel(ctx)) })
-	from := console.Sources{Journal: s.Journal(), Gateway: g, Tally: console.NewTally()}
+	from := console.Sources{Journal: s.Journal(), Once: s.Once(), Gateway: g, Tally: console.NewTally()}
 	if accounts != nil {
 		from.Accounts = accounts
 	}

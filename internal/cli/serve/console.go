@@ -23,7 +23,7 @@ func newConsole(g *gateway.Gateway, kept *storage, asked *operators, log *slog.L
 	from := console.Sources{Gateway: g, Tally: console.NewTally()}
 	g.Observe(from.Tally)
 	if kept.store != nil {
-		from.Journal = kept.store.Journal()
+		from.Journal, from.Once = kept.store.Journal(), kept.store.Once()
 	}
 	if kept.connections != nil {
 		from.Accounts = kept.connections

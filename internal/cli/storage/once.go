@@ -184,26 +184,9 @@ func (c *onceSettleCommand) Run(ctx context.Context, env *term.Environment) erro
 	if r.State != once.Unknown {
 		return term.Hint(fmt.Errorf("the call is %s, not unknown", r.State), "only calls that are unknown can be settled")
 	}
-	done, err := settleOnce(ctx, s.Once(), r, c.Landed)
+	done, err := s.Once().Settle(ctx, r, c.Landed, "an operator")
 	if err == nil && !done {
 		err = errors.New("the call has changed meanwhile; look again")
 	}
 	return err
-}
-
-// settleOnce changes a row that is unknown.
-func settleOnce(ctx context.Context, calls *store.Once, r *once.Row, landed bool) (bool, error) {
-	now := *r
-	now.Changed = time.Now()
-	if landed {
-		now.State, now.Note = once.Answered, "an operator said so"
-		return calls.Change(ctx, &now, r.Fence, once.Unknown)
-	}
-	now.Fence++ // so that whoever sent it can no longer say otherwise
-	now.Note = "an operator said that it has not happened"
-	done, err := calls.Change(ctx, &now, r.Fence, once.Unknown)
-	if err != nil || !done {
-		return done, err
-	}
-	return true, calls.Remove(ctx, now.ID, now.Fence)
 }

@@ -54,6 +54,10 @@ func (c *Console) call(r *http.Request) (*view, error) {
 		}
 	}
 	more := max(len(calls)-maxCalls, 0)
+	doubted, err := c.doubted(r.Context(), id)
+	if err != nil {
+		return nil, err
+	}
 	var views []*callView
 	for i, call := range calls[more:] { // the oldest come first
 		v := c.viewOf(call)
@@ -62,7 +66,7 @@ func (c *Console) call(r *http.Request) (*view, error) {
 		}
 		views = append(views, v)
 	}
-	return &view{title: subject(views[0].Row), body: callPage(views, len(calls)), search: id}, nil
+	return &view{title: subject(views[0].Row), body: callPage(views, len(calls), doubted), search: id}, nil
 }
 
 func (c *Console) viewOf(call *journal.Row) *callView {

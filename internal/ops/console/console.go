@@ -12,6 +12,7 @@ import (
 // Sources are the parts of the program that the console shows. Those that are nil do not exist.
 type Sources struct {
 	Journal *store.Journal
+	Once    *store.Once
 	// Gateway is the gateway to show, and Tally an observer of it.
 	Gateway  Gateway
 	Tally    *Tally
@@ -63,6 +64,7 @@ func routes() []route {
 	return []route{
 		{pattern: "GET " + failuresPath, name: "Failures", serve: (*Console).failures},
 		{pattern: "GET /calls/{id}", under: failuresPath, serve: (*Console).call},
+		{pattern: "POST /calls/{id}" + settlePath, under: failuresPath, serve: (*Console).settle},
 		{pattern: "GET " + serversPath, name: "Servers", serve: (*Console).serverList},
 		{pattern: "GET " + serversPath + "/{name}", under: serversPath, serve: (*Console).server},
 		{pattern: "GET " + contractsPath, name: "Contracts", serve: (*Console).contractList},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/ops/console"
 	"github.com/recoursehq/recourse/internal/ops/journal"
+	"github.com/recoursehq/recourse/internal/policy/once"
 	"github.com/recoursehq/recourse/internal/privacy/seal"
 	"github.com/recoursehq/recourse/internal/store"
 )
@@ -54,6 +56,7 @@ servers:
 type world struct {
 	url      string
 	last     string // the request id of the latest failed call
+	doubted  string // and of one that is made once, and unknown
 	sources  console.Sources
 	store    *store.Store
 	accounts *connection.Manager
@@ -67,7 +70,7 @@ func newWorld(t *testing.T) *world {
 	var g *gateway.Gateway
 	g, w.accounts = newGateway(t, w.store)
 	w.fail(t, g.Contracts())
-	w.sources = console.Sources{Journal: w.store.Journal(), Gateway: g, Tally: w.tally, Accounts: w.accounts}
+	w.sources = console.Sources{Journal: w.store.Journal(), Once: w.store.Once(), Gateway: g, Tally: w.tally, Accounts: w.accounts}
 	w.url = serve(t, w.sources)
 	return w
 }
@@ -144,6 +147,13 @@ func (w *world) fail(t *testing.T, set *contract.Set) {
 	}
 	write(t, w.store, calls...)
 	w.last = calls[0].RequestID
+	w.doubted = calls[slices.IndexFunc(calls, func(c *journal.Row) bool { return c.Server == "shop" })].RequestID
+	if _, err := w.store.Once().Begin(t.Context(), &once.Row{
+		ID: once.ID(w.doubted), Fence: 1, State: once.Unknown, Note: "it failed, and may have happened", Server: "shop", Tool: "create-sales-order",
+		RequestID: w.doubted, Created: now, Changed: now, Expires: now.Add(time.Hour),
+	}); err != nil {
+		t.Fatal(err)
+	}
 	for i := range 2000 {
 		server := []string{"farm", "farm", "farm", "shop"}[i%4]
 		o := &observe.Outcome{
