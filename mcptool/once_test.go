@@ -4,16 +4,20 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/mcptool"
 )
 
@@ -226,6 +230,65 @@ func TestOnceOverEveryWire(t *testing.T) {
 			if n.Load() != 1 || !strings.Contains(string(again), `"replayed":true`) ||
 				string(memberOf(t, again, "content")) != string(memberOf(t, first, "content")) {
 				t.Errorf("%d calls: %s, then %s", n.Load(), first, again)
+			}
+		})
+	}
+}
+
+// A repetition that cannot wait any longer for the first call is told that it is under way, and ends nothing.
+func TestOnceUnderWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		proceed := make(chan struct{})
+		c := payments(t, mcptool.Once{}, func(context.Context, int64) error { <-proceed; return nil })
+		first := make(chan paid)
+		go func() { first <- pay(t.Context(), t, c, `{}`, nil) }()
+		synctest.Wait()
+		inFlight := paid{Kind: recourse.KindUnavailable, Effect: recourse.EffectNone, Code: "in_flight"}
+		expect(t, "the repetition", pay(t.Context(), t, c, `{}`, nil), inFlight)
+		close(proceed)
+		expect(t, "the first", <-first, firstPaid)
+		expect(t, "another repetition", pay(t.Context(), t, c, `{}`, nil), firstAgain)
+	})
+}
+
+// Callers without a name are told apart by their credentials, those with one by that, whatever credentials they use.
+func TestOnceCallers(t *testing.T) {
+	t.Parallel()
+	names := map[string]string{"Bearer 1": "ann", "Bearer 2": "ann", "Bearer 3": "bob"}
+	for name, test := range map[string]struct {
+		options []mcptool.GuardOption
+		want    string
+	}{
+		"named":   {[]mcptool.GuardOption{mcptool.WithAuthenticator(keys{"Authorization", names})}, "1 1 1 2"},
+		"unnamed": {nil, "1 1 2 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := newServer()
+			var n atomic.Int64
+			mcp.AddTool(server, &mcp.Tool{Name: "pay"}, func(context.Context, *mcp.CallToolRequest, map[string]any) (*mcp.CallToolResult, any, error) {
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strconv.FormatInt(n.Add(1), 10)}}}, nil, nil
+			})
+			c := builtin(t, contract.Default)
+			mcptool.Use(server, c, silent, mcptool.WithTool("pay", mcptool.WithOnce(mcptool.Once{})))
+			url := listen(t, server, mcptool.Guard(handler(server, testkit.Modern), c, append(test.options, silent)...))
+			var got []string
+			for _, bearer := range []string{"Bearer 1", "Bearer 1", "Bearer 2", "Bearer 3"} {
+				client := testkit.NewClient(t, url, testkit.Modern)
+				client.Header = http.Header{"Authorization": {bearer}}
+				a, err := client.Request(t.Context(), "tools/call", `{"name":"pay","arguments":{}}`)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var result struct {
+					Content []struct{ Text string } `json:"content"`
+				}
+				unmarshal(t, a.Message.Result, &result)
+				got = append(got, result.Content[0].Text)
+			}
+			if got := strings.Join(got, " "); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
 	}

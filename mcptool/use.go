@@ -4,7 +4,6 @@ import (
 	"context"
 	stdjson "encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -81,7 +80,7 @@ func callOf(ctx context.Context, next mcp.MethodHandler, method string, req mcp.
 		return call
 	}
 	call.Caller = callerOf(ctx, extra)
-	call.Meta = func() []byte { raw, _ := stdjson.Marshal(params.Meta); return raw } // it came as JSON
+	call.Meta = params.Meta
 	call.Tool, call.Arguments = params.Name, json.Value(params.Arguments)
 	call.RequestID, _ = params.Meta[wire.MetaRequestID].(string) // a value of another type is ignored
 	call.Continues = params.RequestState != "" || params.InputResponses != nil
@@ -89,14 +88,14 @@ func callOf(ctx context.Context, next mcp.MethodHandler, method string, req mcp.
 }
 
 // callerOf returns who calls, as a Guard or the SDK has found out.
-func callerOf(ctx context.Context, extra *mcp.RequestExtra) string {
+func callerOf(ctx context.Context, extra *mcp.RequestExtra) (caller [3]string) {
 	if who, ok := CallerOf(ctx); ok {
-		return fmt.Sprintf("guard %q %q", who.Access, who.Name)
+		return [3]string{"guard", who.Access, who.Name}
 	}
 	if extra != nil && extra.TokenInfo != nil && extra.TokenInfo.UserID != "" {
-		return "token " + extra.TokenInfo.UserID
+		return [3]string{"token", extra.TokenInfo.UserID}
 	}
-	return ""
+	return caller
 }
 
 // list asks the server itself for its tools, as the caller would.

@@ -29,7 +29,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -86,12 +85,12 @@ func (u *use) call(ctx context.Context, request *mcp.CallToolRequest) *handler.I
 	if meta := request.Params.Meta; meta != nil {
 		requestID, _ = meta.AdditionalFields[wire.MetaRequestID].(string) // a value of another type is ignored
 	}
-	caller := ""
+	var caller [3]string
 	if who, ok := mcptool.CallerOf(ctx); ok {
-		caller = fmt.Sprintf("guard %q %q", who.Access, who.Name)
+		caller = [3]string{"guard", who.Access, who.Name}
 	}
 	return &handler.Incoming{
-		Caller: caller, Meta: func() []byte { raw, _ := json.Marshal(request.Params.Meta); return raw }, // it came as JSON
+		Caller: caller, Meta: request.Params.Meta,
 		Method: wire.MethodToolsCall, Tool: request.Params.Name, Arguments: []byte(arguments), Header: request.Header, RequestID: requestID,
 		Continues: again.RequestState != "" || again.InputResponses != nil, ResultOnly: true,
 		List: func(context.Context) ([]*toolcall.Entry, error) { return u.list(ctx) },

@@ -79,10 +79,7 @@ func (x *handling) repeats(claim *once.Claim) *recourse.Error {
 
 // ask finds out the call's key.
 func (x *handling) ask(o *Once) (*once.Ask, *recourse.Error) {
-	var meta json.Value
-	if x.req.Meta != nil {
-		meta = x.req.Meta()
-	}
+	meta, _ := json.Marshal(x.req.Meta) // it came as JSON
 	given, wrong := once.Given(x.req.Header[once.KeyHeader], meta)
 	switch {
 	case wrong != "":
@@ -104,11 +101,11 @@ func (x *handling) ask(o *Once) (*once.Ask, *recourse.Error) {
 // caller returns what tells callers apart: who they are or, if nobody knows, their credentials.
 func (x *handling) caller() []string {
 	header := x.req.Header
-	words := []string{x.req.Caller}
+	words := slices.Clone(x.req.Caller[:])
 	if user := x.rule.contract.Session.UserHeader; user != "" {
 		words = append(words, header.Get(user))
 	}
-	if x.req.Caller != "" {
+	if x.req.Caller[0] != "" {
 		return words
 	}
 	for _, name := range slices.Sorted(maps.Keys(header)) {

@@ -77,10 +77,10 @@ type Incoming struct {
 	Arguments json.Value
 	// Continues says that it continues a call that has asked for input (MCP 2026-07-28, multi round-trip requests).
 	Continues bool
-	// Caller is who calls; "" if that is not known.
-	Caller string
-	// Meta returns its _meta; nil if there is none.
-	Meta func() []byte
+	// Caller is who calls, in words; empty if that is not known.
+	Caller [3]string
+	// Meta is its _meta, as the SDK has it.
+	Meta any
 	// Header is the header of the HTTP request; nil if there is none.
 	Header http.Header
 	// RequestID is the value of wire.MetaRequestID in the request's _meta, for a program that gets no headers.
