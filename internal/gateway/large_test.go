@@ -147,6 +147,13 @@ func (c batchCell) foreign(t *testing.T) testkit.Fault {
 		t.Fatal(err)
 	}
 	object := members["structuredContent"]
+	if object == nil { // recourse has the record in _meta alone, unless it is too large
+		var meta map[string]json.RawMessage
+		if err := json.Unmarshal(members["_meta"], &meta); err != nil {
+			t.Fatal(err)
+		}
+		object = meta[recourse.MetaKey]
+	}
 	switch c.server {
 	case inData:
 		return faults.RPCError("in data", -32000, "Some items failed.", string(object))
