@@ -74,7 +74,7 @@ func fixtureReport(t *testing.T, breaks string, options check.Options) *check.Re
 	if options.Timeout == 0 {
 		options.Timeout = 10 * time.Second
 		if slices.Contains(silent, breaks) {
-			options.Timeout = 500 * time.Millisecond
+			options.Timeout = 2 * time.Second
 		}
 	}
 	return check.Check(t.Context(), to, options)

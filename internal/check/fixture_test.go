@@ -139,7 +139,7 @@ func (f *fixture) answer(text string) []string {
 		return reply("result", `{"tools":`+f.tools()+`}`)
 	case "tools/call":
 		f.calls++
-		if f.breaks == "answers" && m.Params.Name == "order_get" {
+		if f.breaks == "answers" && m.Params.Name == "order_get" && m.Params.Arguments["order_id"] == nil {
 			return nil
 		}
 		if f.breaks == "survives" && m.Params.Name == "order_get" && m.Params.Arguments["order_id"] == nil {
