@@ -1,11 +1,14 @@
 package cli_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -186,6 +189,71 @@ func TestServeReloadsAfterSIGHUP(t *testing.T) {
 		if rest, at = stderr.await(t, at, `"msg":"reloaded"`); rest != `,"kept":["farm"]}` {
 			t.Errorf("unchanged file: %s", rest)
 		}
+	}
+}
+
+// A SIGHUP that comes while the gateway ends neither ends it at once nor costs a call under way its answer.
+func TestSIGHUPWhileEnding(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no SIGHUP on this system")
+	}
+	asked, release := make(chan struct{}, 10), make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); bytes.Contains(body, []byte(`"testkit"`)) { // the client's own, and none of the gateway
+			asked <- struct{}{}
+		}
+		<-release
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer srv.Close()
+	address, err := testkit.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "recourse.yaml")
+	config := "listen: " + address + "\nservers: {farm: {url: '" + srv.URL + "/mcp'}}\n"
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stderr := &output{}
+	ctx, end := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	code := -1
+	running.Go(func() {
+		code = cli.Run(ctx, cli.Environment{
+			Args: []string{"serve", "-c", file}, Stdout: stderr, Stderr: stderr, LookupEnv: os.LookupEnv, Poll: time.Hour,
+		})
+	})
+	stderr.await(t, 0, `"msg":"serving"`)
+	answered := make(chan error, 1)
+	go func() {
+		text := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},` +
+			`"clientInfo":{"name":"testkit","version":"1"}}}`
+		resp, err := http.Post("http://"+address+"/farm/mcp", "application/json", strings.NewReader(text))
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		answered <- err
+	}()
+	<-asked
+	end()
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 30 {
+		if err := self.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Pause(t.Context(), 10*time.Millisecond)
+	}
+	close(release)
+	if err := <-answered; err != nil {
+		t.Errorf("the call under way: %v", err)
+	}
+	running.Wait()
+	if code != cli.ExitOK {
+		t.Errorf("exit code %d:\n%s", code, stderr)
 	}
 }
 

@@ -40,8 +40,8 @@ type watcher struct {
 	hangups chan os.Signal
 }
 
-// newWatcher returns the watcher for a gateway that serves r. From now on SIGHUP does not end the
-// program; run must be called.
+// newWatcher returns the watcher for a gateway that serves r. Until close SIGHUP does not end the program, also while it answers
+// the last calls.
 func newWatcher(
 	c *Command, env *term.Environment, g *gateway.Gateway, kept *storage, log *slog.Logger, level *slog.LevelVar, r *load.Reading,
 ) *watcher {
@@ -53,9 +53,11 @@ func newWatcher(
 	return w
 }
 
+// close gives SIGHUP back its meaning.
+func (w *watcher) close() { signal.Stop(w.hangups) }
+
 // run watches until ctx ends.
 func (w *watcher) run(ctx context.Context) {
-	defer signal.Stop(w.hangups)
 	interval := w.env.Poll
 	if interval == 0 {
 		interval = pollInterval

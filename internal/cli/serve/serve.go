@@ -106,6 +106,8 @@ func (c *Command) Run(ctx context.Context, env *term.Environment) error {
 			"choose another address with `listen` in the file or --listen; port 0 takes a free one",
 		)
 	}
+	w := newWatcher(c, env, g, kept, log, level, r)
+	defer w.close()
 	stopTelling, err := tell(ctx, cfg, g, kept, log)
 	if err != nil {
 		return errors.Join(err, ln.Close())
@@ -113,7 +115,6 @@ func (c *Command) Run(ctx context.Context, env *term.Environment) error {
 	defer stopTelling()
 	watch, stop := context.WithCancel(ctx)
 	var watching sync.WaitGroup
-	w := newWatcher(c, env, g, kept, log, level, r)
 	watching.Go(func() { w.run(watch) })
 	defer watching.Wait()
 	defer stop()
