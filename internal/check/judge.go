@@ -273,6 +273,13 @@ func unknownTool(t *transcript, v *verdict) {
 	}
 }
 
+// each judges the exchanges of a probe, answered or not: said says how the rule was broken, and is empty where it was kept.
+func (t *transcript) each(v *verdict, p probe, said func(*exchange) string) {
+	for _, x := range t.at(p) {
+		v.of(nil, x, said(x))
+	}
+}
+
 // at returns the exchanges of a probe, answered or not.
 func (t *transcript) at(p probe) (found []*exchange) {
 	for _, x := range t.exchanges {

@@ -30,7 +30,7 @@ func (r *runner) unknownTool(s step) {
 }
 
 // unknownMethod sends a request of a method that does not exist.
-func (r *runner) unknownMethod(s step) { r.send(s, "recourse/no-such-method", json.Value("{}")) }
+func (r *runner) unknownMethod(s step) { r.send(s, "recourse/no-such-method", noParams) }
 
 // ids sends requests with ids of other forms.
 func (r *runner) ids(s step) {
@@ -147,7 +147,9 @@ func (r *runner) apart(s step, do func(*runner)) {
 		t: &transcript{stdio: r.t.stdio, protocol: r.t.protocol, modern: r.t.modern},
 	}
 	do(apart)
-	conn.Close()
+	if apart.conn != nil { // another one, if the server has ended meanwhile
+		apart.leave()
+	}
 	for _, x := range apart.t.exchanges {
 		if x.step.probe == s.probe {
 			x.died = r.t.stdio && errors.Is(x.answer.Err, server.ErrEnded)
@@ -208,16 +210,11 @@ func survives(t *transcript, v *verdict) {
 }
 
 func survivesGarbage(t *transcript, v *verdict) {
-	var last *exchange
-	for _, x := range t.exchanges {
-		if x.step.probe == probeGarbage {
-			last = x
-		}
-	}
-	if last == nil {
+	found := t.at(probeGarbage)
+	if len(found) == 0 {
 		return
 	}
-	said := ""
+	last, said := found[len(found)-1], ""
 	if last.answer.Err != nil {
 		said = "After a text that is not JSON, it does not answer any more: " + last.answer.Err.Error()
 	}
@@ -225,47 +222,36 @@ func survivesGarbage(t *transcript, v *verdict) {
 }
 
 func unknownMethod(t *transcript, v *verdict) {
-	for _, x := range t.exchanges {
-		if x.step.probe != probeMethod {
-			continue
-		}
-		said := ""
+	t.each(v, probeMethod, func(x *exchange) string {
 		switch {
 		case x.answer.Text == nil:
-			said = "There is no answer: " + x.why()
+			return "There is no answer: " + x.why()
 		case !x.said.rpc:
-			said = "It is answered with a result."
+			return "It is answered with a result."
 		case x.said.code != wire.CodeMethodNotFound:
-			said = fmt.Sprintf("It is the JSON-RPC error %d: %s", x.said.code, quoted(x.said.text))
+			return fmt.Sprintf("It is the JSON-RPC error %d: %s", x.said.code, quoted(x.said.text))
+		default:
+			return ""
 		}
-		v.of(nil, x, said)
-	}
+	})
 }
 
 func idKept(t *transcript, v *verdict) {
-	for _, x := range t.exchanges {
-		if x.step.probe != probeIDs {
-			continue
-		}
-		said := ""
+	t.each(v, probeIDs, func(x *exchange) string {
 		if x.answer.Text == nil {
-			said = "A request with such an id has no answer with the same id: " + string(x.sent)
+			return "A request with such an id has no answer with the same id: " + string(x.sent)
 		}
-		v.of(nil, x, said)
-	}
+		return ""
+	})
 }
 
 func versionAnswered(t *transcript, v *verdict) {
-	for _, x := range t.exchanges {
-		if x.step.probe != probeVersion {
-			continue
-		}
-		said := ""
+	t.each(v, probeVersion, func(x *exchange) string {
 		if x.answer.Text == nil || x.said.failed && x.said.code != wire.CodeUnsupportedVersion {
-			said = "initialize with the version 2099-01-01: " + x.why()
+			return "initialize with the version 2099-01-01: " + x.why()
 		}
-		v.of(nil, x, said)
-	}
+		return ""
+	})
 }
 
 func headerChecked(t *transcript, v *verdict) { status(t, v, probeHeader, http.StatusBadRequest) }
@@ -274,8 +260,8 @@ func lostSession(t *transcript, v *verdict) { status(t, v, probeSession, http.St
 
 // status judges by the status of an answer.
 func status(t *transcript, v *verdict, of probe, want int) {
-	for _, x := range t.exchanges {
-		if x.step.probe != of || x.answer.Status == 0 {
+	for _, x := range t.at(of) {
+		if x.answer.Status == 0 {
 			continue
 		}
 		said := ""
@@ -324,33 +310,28 @@ func splitLines(t *transcript, v *verdict) {
 }
 
 func manyAtOnce(t *transcript, v *verdict) {
-	for _, x := range t.at(probeAtOnce) {
-		said := ""
+	t.each(v, probeAtOnce, func(x *exchange) string {
 		if x.answer.Text == nil {
-			said = "Of twenty tools/list at once, one has no answer: " + x.why()
+			return "Of twenty tools/list at once, one has no answer: " + x.why()
 		}
-		v.of(nil, x, said)
-	}
+		return ""
+	})
 }
 
 func aliveAfterFaults(t *transcript, v *verdict) {
-	for _, x := range t.at(probeFaults) {
-		said := ""
-		if x.answer.Text == nil || x.said.failed {
-			said = "After calls that failed: " + x.why()
-		}
-		v.of(nil, x, said)
-	}
+	t.each(v, probeFaults, func(x *exchange) string { return x.notListed("After calls that failed: ") })
 }
 
 func hangUps(t *transcript, v *verdict) {
-	for _, x := range t.at(probeHangUp) {
-		said := ""
-		if x.answer.Text == nil || x.said.failed {
-			said = "After clients that did not wait for their answers: " + x.why()
-		}
-		v.of(nil, x, said)
+	t.each(v, probeHangUp, func(x *exchange) string { return x.notListed("After clients that did not wait for their answers: ") })
+}
+
+// notListed says after what the server does not list its tools any more; "": it does.
+func (x *exchange) notListed(after string) string {
+	if x.answer.Text == nil || x.said.failed {
+		return after + x.why()
 	}
+	return ""
 }
 
 func cancelIgnored(t *transcript, v *verdict) {
@@ -374,13 +355,14 @@ func startsAgain(t *transcript, v *verdict) {
 }
 
 func leaves(t *transcript, v *verdict) {
+	if !t.stdio {
+		return
+	}
 	for _, clean := range t.left {
 		said := ""
-		if t.stdio && !clean {
+		if !clean {
 			said = "It still ran 5 s after its input had ended."
 		}
-		if t.stdio {
-			v.of(nil, nil, said)
-		}
+		v.of(nil, nil, said)
 	}
 }

@@ -155,29 +155,26 @@ func (r *runner) stands(step) {
 
 // The rules about writes.
 
+// effects counts an observation of a write that should have had one effect; words is a format for how many it had.
+func (v *verdict) effects(w *writeSeen, n int, at *exchange, words string) {
+	switch {
+	case n == unknown:
+	case n > 1:
+		v.of(w.tool, at, fmt.Sprintf(words, n))
+	default:
+		v.of(w.tool, at, "")
+	}
+}
+
 func repeatedWrite(t *transcript, v *verdict) {
 	for _, w := range t.writes {
-		if w.repeated == unknown {
-			continue
-		}
-		said := ""
-		if w.repeated > 1 {
-			said = fmt.Sprintf("Made again after its answer was lost, the call has had %d effects.", w.repeated)
-		}
-		v.of(w.tool, w.again, said)
+		v.effects(w, w.repeated, w.again, "Made again after its answer was lost, the call has had %d effects.")
 	}
 }
 
 func parallelWrite(t *transcript, v *verdict) {
 	for _, w := range t.writes {
-		if w.parallel == unknown {
-			continue
-		}
-		said := ""
-		if w.parallel > 1 {
-			said = fmt.Sprintf("Made twice at once, the call has had %d effects.", w.parallel)
-		}
-		v.of(w.tool, nil, said)
+		v.effects(w, w.parallel, nil, "Made twice at once, the call has had %d effects.")
 	}
 }
 
@@ -196,14 +193,9 @@ func keyConflict(t *transcript, v *verdict) {
 
 func idempotentKept(t *transcript, v *verdict) {
 	for _, w := range t.writes {
-		if w.repeated == unknown || !says(w.tool.Annotations.Idempotent) {
-			continue
+		if w.tool != nil && says(w.tool.Annotations.Idempotent) {
+			v.effects(w, w.repeated, w.again, "idempotentHint is true, and the same call twice has had %d effects.")
 		}
-		said := ""
-		if w.repeated > 1 {
-			said = fmt.Sprintf("idempotentHint is true, and the same call twice has had %d effects.", w.repeated)
-		}
-		v.of(w.tool, w.again, said)
 	}
 }
 

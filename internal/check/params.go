@@ -211,5 +211,5 @@ func blamesAnother(x *exchange) bool {
 
 // description returns what the tool says of the parameter.
 func (p *param) description() string {
-	return strings.TrimSpace(textAt(p.schema, "/description"))
+	return strings.TrimSpace(json.Text(p.schema, "/description"))
 }

@@ -135,7 +135,7 @@ func callsOf(t *tool) (steps []step) {
 	if len(required) > 0 {
 		add(probeMissing, json.Value("{}"), required...)
 	}
-	if values, wrong := wrongTypes(t, func(p *param) json.Value { return p.wrong() }); len(wrong) > 0 && len(wrong) == len(required) {
+	if values, wrong := wrongTypes(t); len(wrong) > 0 && len(wrong) == len(required) {
 		add(probeTypes, values.AppendTo(nil), wrong...)
 	}
 	if t.reads() {
@@ -218,13 +218,13 @@ func with(t *tool, name string, value json.Value) json.Value {
 }
 
 // wrongTypes returns values of wrong types for what the tool requires, and the names.
-func wrongTypes(t *tool, of func(*param) json.Value) (values json.Members, wrong []string) {
+func wrongTypes(t *tool) (values json.Members, wrong []string) {
 	for i := range t.params {
 		p := &t.params[i]
 		if !p.required {
 			continue
 		}
-		if value := of(p); value != nil {
+		if value := p.wrong(); value != nil {
 			values.Add(p.name, value)
 			wrong = append(wrong, p.name)
 		}

@@ -291,6 +291,3 @@ func fitsOutputSchema(t *transcript, v *verdict) {
 		v.of(x.step.tool, x, said)
 	}
 }
-
-// textAt returns the text at a place of a JSON text, read leniently.
-func textAt(raw json.Value, pointer json.Pointer) string { return json.Text(raw, pointer) }

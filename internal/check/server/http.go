@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
@@ -196,10 +195,4 @@ func cause(ctx context.Context, err error) error {
 	default:
 		return err
 	}
-}
-
-// HasID reports whether a text is an answer that names any id.
-func HasID(text []byte) bool {
-	e, ok := read(text)
-	return ok && e.answers() && e.ID != nil && !bytes.Equal(e.ID, json.Value("null"))
 }
