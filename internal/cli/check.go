@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,7 +18,6 @@ import (
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
-	"github.com/recoursehq/recourse/internal/privacy/visible"
 )
 
 // checkCommand grades how a server fails.
@@ -210,23 +207,18 @@ func (c *checkCommand) server(env *term.Environment, command term.ServerCommand)
 	case c.URL != "" && len(command) > 0:
 		return nil, term.Usage(errors.New("a URL and a command name two servers: give only one"))
 	case len(command) > 0:
-		if _, err := exec.LookPath(command[0]); err != nil {
-			return nil, term.Usage(fmt.Errorf("cannot start the program %q: %w", command[0], errors.Unwrap(err)))
+		if err := client.CheckProgram(command); err != nil {
+			return nil, term.Usage(err)
 		}
-		stderr := visible.Lines(env.Stderr, func(line string) string { return redact.Log(visible.Escape(line)) })
-		return &server.Program{Command: command, Env: env.Environ, Stderr: stderr}, nil
+		return &server.Program{Command: command, Env: env.Environ, Stderr: client.Stderr(env)}, nil
 	case c.URL == "":
 		return nil, term.Usage(errors.New("no server given: give its URL, or a command after --"))
 	case client.HostOf(c.URL) == "":
 		return nil, term.Usage(errors.New("this is not the URL of an MCP server: write it as http://127.0.0.1:8787/farm/mcp"))
 	}
-	header := http.Header{}
-	for _, line := range c.Header {
-		name, value, ok := strings.Cut(line, ":")
-		if !ok || strings.TrimSpace(name) == "" {
-			return nil, term.Usage(errors.New("--header is not a header: write 'Name: value'")) // it may be a secret
-		}
-		header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	header, err := client.Headers(c.Header)
+	if err != nil {
+		return nil, term.Usage(err)
 	}
 	return &server.Endpoint{URL: c.URL, Header: header}, nil
 }

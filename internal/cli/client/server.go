@@ -40,7 +40,7 @@ func (l *ServerFlags) connect(ctx context.Context, env *term.Environment, comman
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "recourse", Version: term.Version()}, nil)
 	if len(command) > 0 {
-		stderr := visible.Lines(env.Stderr, func(line string) string { return redact.Log(visible.Escape(line)) })
+		stderr := Stderr(env)
 		program := exec.CommandContext(ctx, command[0], command[1:]...)
 		program.Env = env.Environ
 		program.Stderr = stderr
@@ -74,18 +74,23 @@ func (l *ServerFlags) check(command term.ServerCommand) error {
 	case l.Server != "" && len(command) > 0:
 		return errors.New("--server and a command name two servers: give only one")
 	case len(command) > 0:
-		if _, err := exec.LookPath(command[0]); err != nil {
-			return term.Hint(
-				fmt.Errorf("cannot start the program %q: %w", command[0], errors.Unwrap(err)),
-				"install it, or give its whole path after --",
-			)
-		}
-		return nil
+		return CheckProgram(command)
 	case l.Server == "":
 		return errors.New("no server given: give --server URL, or a command after --")
 	case HostOf(l.Server) == "":
 		return term.Hint(
 			errors.New("--server is not the URL of an MCP server"), "write it as http://127.0.0.1:8787/farm/mcp",
+		)
+	}
+	return nil
+}
+
+// CheckProgram reports a command whose program does not exist.
+func CheckProgram(command term.ServerCommand) error {
+	if _, err := exec.LookPath(command[0]); err != nil {
+		return term.Hint(
+			fmt.Errorf("cannot start the program %q: %w", command[0], errors.Unwrap(err)),
+			"install it, or give its whole path after --",
 		)
 	}
 	return nil
@@ -141,10 +146,18 @@ func (s *liveSession) Close() error {
 	return errors.Join(err, s.stderr.Close())
 }
 
+// Stderr shows what a program writes to standard error, with credentials masked.
+func Stderr(env *term.Environment) io.WriteCloser {
+	return visible.Lines(env.Stderr, func(line string) string { return redact.Log(visible.Escape(line)) })
+}
+
 // headers returns the headers from the command line.
-func (l *ServerFlags) headers() (http.Header, error) {
+func (l *ServerFlags) headers() (http.Header, error) { return Headers(l.Header) }
+
+// Headers returns the headers that lines such as 'Name: value' give.
+func Headers(lines []string) (http.Header, error) {
 	headers := http.Header{}
-	for _, line := range l.Header {
+	for _, line := range lines {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok || strings.TrimSpace(name) == "" {
 			return nil, errors.New("--header is not a header: write 'Name: value'") // it may be a secret
