@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"slices"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
 	claims "github.com/recoursehq/recourse/internal/policy/once"
-	"github.com/recoursehq/recourse/internal/privacy/secret"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream/openapi"
 	"github.com/recoursehq/recourse/retry"
@@ -86,16 +84,10 @@ func (c *call) scope() []string {
 	if c.who.verified.Known() {
 		return words
 	}
-	from := c.req.header
 	if c.of != nil {
 		words = append(words, c.of.sent...)
 	}
-	for _, name := range slices.Sorted(maps.Keys(from)) {
-		if (secret.Name(name) || name == "Cookie") && name != claims.KeyHeader {
-			words = append(append(words, name), from[name]...)
-		}
-	}
-	return words
+	return append(words, toolcall.Credentials(c.req.header)...)
 }
 
 // claim asks whether the call may be sent, and does what it is told.

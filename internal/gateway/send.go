@@ -15,7 +15,6 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
-	"github.com/recoursehq/recourse/internal/upstream/api"
 )
 
 // prepare makes the request of an attempt.
@@ -38,7 +37,7 @@ func prepare(a *attempt, try try) end {
 		if c.out.key == "" {
 			c.out.key = newKey(&c.req, &c.who, c.on)
 		}
-		header[api.KeyHeader] = []string{c.out.key}
+		header[claims.KeyHeader] = []string{c.out.key}
 	}
 	a.request = c.who.request(header, nil)
 	a.request.Beside = c.beside
@@ -128,7 +127,7 @@ func (a *attempt) do() (*wire.Answer, error) {
 // newKey returns a call's idempotency key for an HTTP API, which is the same for every repetition. A client's own
 // key is kept apart from those of other callers and tools.
 func newKey(of *request, who *caller, on *endpoint) string {
-	given := of.header.Get(api.KeyHeader)
+	given := of.header.Get(claims.KeyHeader)
 	for _, name := range claims.KeyMembers {
 		if raw := json.Lookup(of.msg.Meta, json.Pointer("").AppendToken(name)); raw.Kind() == '"' && given == "" {
 			given = string(raw)
@@ -185,8 +184,8 @@ func (r *request) upstreamHeader(on *endpoint, who *caller, rule *rule) http.Hea
 	if who.account.Header != "" {
 		h[who.account.Header] = []string{who.account.Value}
 	}
-	if values := from[api.KeyHeader]; who.outer != nil && values != nil {
-		h[api.KeyHeader] = values
+	if values := from[claims.KeyHeader]; who.outer != nil && values != nil {
+		h[claims.KeyHeader] = values
 	}
 	h["Accept"] = acceptBoth
 	h[wire.HeaderRequestID] = []string{r.id}

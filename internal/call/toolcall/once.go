@@ -2,11 +2,15 @@ package toolcall
 
 import (
 	"fmt"
+	"maps"
+	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/policy/once"
+	"github.com/recoursehq/recourse/internal/privacy/secret"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
@@ -15,6 +19,16 @@ func OnceNoKey() *recourse.Error {
 	return recourse.Missing(once.KeyMembers[0]).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone).
 		WithMessage("This tool takes an idempotency key: a text of its own for each call that is meant, in _meta[%q] "+
 			"or in the header %s.", once.KeyMembers[0], once.KeyHeader)
+}
+
+// Credentials returns the credentials in headers, which tell apart callers that nobody has verified; those headers aside.
+func Credentials(header http.Header, aside ...string) (words []string) {
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		if (secret.Name(name) || name == "Cookie") && name != once.KeyHeader && !slices.Contains(aside, name) {
+			words = append(append(words, name), header[name]...)
+		}
+	}
+	return words
 }
 
 // OnceWrongKey is the failure of a call whose own key is not valid.

@@ -18,7 +18,7 @@ import (
 // KeyMembers are the members of _meta in which a client sends a call's idempotency key, the most likely first.
 var KeyMembers = []string{"io.github.recoursehq/idempotencyKey", "idempotency-key", "idempotency_key"}
 
-// KeyHeader is the header in which a client sends it.
+// KeyHeader is the header in which a client sends it, and by which a provider recognises repetitions.
 const KeyHeader = "Idempotency-Key"
 
 // MaxKey is the longest key that a client may give, in bytes.

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/policy/once"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/upstream/openapi"
@@ -25,8 +26,6 @@ const (
 	userAgent = "recourse"
 	// maxRedirects limits the redirects of one request.
 	maxRedirects = 5
-	// KeyHeader is the header by which the sender of a request, and a provider, recognise its repetitions.
-	KeyHeader = "Idempotency-Key"
 )
 
 // tracing are headers that are always forwarded.
@@ -71,8 +70,8 @@ func (c *Adapter) header(r *upstream.Request, t *openapi.Offer, own http.Header,
 		}
 	}
 	header.Set("User-Agent", userAgent)
-	if key := r.Header.Get(KeyHeader); t.Keyed && key != "" {
-		header.Set(KeyHeader, key)
+	if key := r.Header.Get(once.KeyHeader); t.Keyed && key != "" {
+		header.Set(once.KeyHeader, key)
 	}
 	for name, value := range c.Headers {
 		header.Set(name, c.User.Text(value, user))

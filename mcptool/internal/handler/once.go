@@ -3,7 +3,6 @@ package handler
 import (
 	"context"
 	stdjson "encoding/json"
-	"maps"
 	"slices"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/policy/once"
-	"github.com/recoursehq/recourse/internal/privacy/secret"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/retry"
@@ -108,12 +106,7 @@ func (x *handling) caller() []string {
 	if x.req.Caller[0] != "" {
 		return words
 	}
-	for _, name := range slices.Sorted(maps.Keys(header)) {
-		if (secret.Name(name) || name == "Cookie") && name != once.KeyHeader && name != HeaderCharge {
-			words = append(append(words, name), header[name]...)
-		}
-	}
-	return words
+	return append(words, toolcall.Credentials(header, HeaderCharge)...)
 }
 
 // carry runs the handler to its end, even if the client leaves, and says what became of the call.
