@@ -86,6 +86,10 @@ test-dist: ## Build a release, and look into it
 clients: ## Build the packages of clients/, install each into a clean environment, and test it there
 	@tools/clients.sh
 
+.PHONY: site
+site: ## Build the pages of docs/ as a site into ./dist/site, and check their links; needs python3
+	@tools/site.sh
+
 .PHONY: test-all
 test-all: test test-long test-dist ## Run all three
 

@@ -115,7 +115,7 @@ func TestExamplesInYAML(t *testing.T) {
 var runnable = regexp.MustCompile(`^recourse (contract (show|schema|diff|gen) |contract lint shop\.yaml$|explain .*answer\.json$)`)
 
 // Every command in an indented block runs if it only needs files; of others the arguments and flags are checked.
-// TestPages runs the blocks marked as console.
+// TestPages runs the blocks marked as sh.
 func TestExamplesOfCommands(t *testing.T) {
 	all := examples(t)
 	t.Chdir(t.TempDir())
@@ -127,7 +127,7 @@ func TestExamplesOfCommands(t *testing.T) {
 	write("answer.json", `{"content": [{"type": "text", "text": "Too many requests, retry after 30 seconds"}], "isError": true}`)
 	ran, parsed := 0, 0
 	for _, e := range all {
-		if e.language == "console" && pagesThatRun[e.page] == 0 {
+		if strings.HasPrefix(e.language, "sh") && pagesThatRun[e.page] == 0 {
 			t.Errorf("%s:%d: TestPages does not run this page", e.page, e.line)
 		}
 		if e.language != indented {

@@ -14,25 +14,28 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/recoursehq/recourse/internal/test/testkit/sdk"
 )
 
-// A step is a command on a page, with its expected output.
+// A step is a block of commands on a page, with its expected output.
 type step struct {
 	line    int
 	command string
 	want    []string
 }
 
-// pagesThatRun are the pages with console blocks, and the minimum number of commands of each.
+// pagesThatRun are the pages with sh blocks, and the minimum number of blocks of each.
 var pagesThatRun = map[string]int{
-	"README.md":           4,
-	"docs/tutorial.md":    10,
-	"docs/many.md":        10,
-	"docs/limits.md":      10,
-	"docs/access.md":      10,
+	"README.md":           2,
+	"docs/serving.md":     4,
+	"docs/tutorial.md":    8,
+	"docs/many.md":        7,
+	"docs/limits.md":      4,
+	"docs/access.md":      9,
 	"docs/http-apis.md":   8,
 	"docs/connections.md": 12,
-	"docs/console.md":     4,
+	"docs/console.md":     2,
 }
 
 // TestPages runs the commands of each page in its own shell, and compares their output with the page. There the line
@@ -62,16 +65,22 @@ func runPage(t *testing.T, name, bin string, least int) {
 	ports := freePorts(t, string(page))
 	steps := stepsOf(string(page))
 	if len(steps) < least {
-		t.Fatalf("%s has only %d commands", name, len(steps))
+		t.Fatalf("%s has only %d blocks", name, len(steps))
 	}
 	var script strings.Builder
 	for i, s := range steps {
 		fmt.Fprintf(&script, "%s\nx=$?; echo '@@%d'; (exit $x)\n", ports.Replace(s.command), i)
 	}
 	script.WriteString("exit 0\n")
-	sections := strings.Split(ports.back.Replace(runScript(t, bin, script.String())), "@@")
+	dir := t.TempDir()
+	if strings.Contains(script.String(), "npx ") { // finds what is installed
+		if err := os.Symlink(filepath.Join(sdk.Node(t), "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sections := strings.Split(ports.back.Replace(runScript(t, bin, dir, script.String())), "@@")
 	if len(sections) != len(steps)+1 {
-		t.Fatalf("the shell ended after %d of %d commands:\n%s", len(sections)-1, len(steps), strings.Join(sections, "@@"))
+		t.Fatalf("the shell ended after %d of %d blocks:\n%s", len(sections)-1, len(steps), strings.Join(sections, "@@"))
 	}
 	for i, s := range steps {
 		printed := sections[i]
@@ -84,43 +93,34 @@ func runPage(t *testing.T, name, bin string, least int) {
 	}
 }
 
-// keepsRunning marks a command that does not end.
-const keepsRunning = "# keeps running"
+// pageBlock matches a fenced block: its language, its title, and its text.
+var pageBlock = regexp.MustCompile("(?m)^```(\\w+)(?: title=\"(.*)\")?\n((?:.*\n)*?)```$")
 
-// stepsOf returns the commands in a page's console blocks, and the files in YAML blocks that begin with their name.
+// keepsRunning is the title of a block whose command does not end.
+const keepsRunning = "keeps running"
+
+// stepsOf returns the sh blocks of a page, each with the text block right behind it, which is what it prints, and the files in
+// YAML blocks that begin with their name.
 func stepsOf(page string) []step {
 	var steps []step
-	block, last := "", new(step)
-	for i, line := range strings.Split(page, "\n") {
-		name, isNamed := strings.CutPrefix(line, "# ")
+	end := 0
+	for _, m := range pageBlock.FindAllStringSubmatchIndex(page, -1) {
+		language, text := page[m[2]:m[3]], page[m[6]:m[7]]
+		s := step{line: 1 + strings.Count(page[:m[0]], "\n"), command: strings.TrimSuffix(text, "\n")}
+		name, file, _ := strings.Cut(strings.TrimPrefix(text, "# "), "\n")
 		switch {
-		case strings.HasPrefix(line, "```"):
-			if strings.HasPrefix(last.command, "cat >") && block == "file" {
-				last.command += "\nEND"
-			}
-			block = strings.TrimPrefix(line, "```")
-			continue
-		case block == "yaml" && isNamed && strings.HasSuffix(name, ".yaml"):
-			block = "file"
-			steps = append(steps, step{line: i + 1, command: "cat > " + name + " <<'END'"})
-		case block == "yaml":
-			block = ""
-		case block == "file":
-			last.command += "\n" + line
-		case block != "console":
-		case strings.HasPrefix(line, "$ ") && strings.Contains(line, keepsRunning):
-			steps = append(steps, step{line: i + 1, command: line[2:strings.Index(line, keepsRunning)] +
-				"> kept.log 2>&1 & until grep -qs serving kept.log; do sleep 0.1; done"})
-		case strings.HasPrefix(line, "$ "):
-			steps = append(steps, step{line: i + 1, command: line[2:]})
-		case strings.HasPrefix(line, "> "):
-			last.command += "\n" + line[2:]
-		default:
-			last.want = append(last.want, line)
+		case language == "sh" && m[4] >= 0 && page[m[4]:m[5]] == keepsRunning:
+			s.command += " > kept.log 2>&1 & until grep -qs serving kept.log; do sleep 0.1; done"
+			steps = append(steps, s)
+		case language == "sh":
+			steps = append(steps, s)
+		case language == "yaml" && strings.HasSuffix(name, ".yaml"):
+			s.command = "cat > " + name + " <<'END'\n" + file + "END"
+			steps = append(steps, s)
+		case language == "text" && len(steps) > 0 && strings.TrimSpace(page[end:m[0]]) == "":
+			steps[len(steps)-1].want = strings.Split(s.command, "\n")
 		}
-		if len(steps) > 0 {
-			last = &steps[len(steps)-1]
-		}
+		end = m[1]
 	}
 	return steps
 }
@@ -138,13 +138,13 @@ func matches(lines []string, text string) bool {
 	return regexp.MustCompile("^" + pattern.String() + "$").MatchString(text)
 }
 
-// runScript runs a script in bash and returns its output. All processes of the script end with the test.
-func runScript(t *testing.T, bin, script string) string {
+// runScript runs a script in bash, in dir, and returns its output. All processes of the script end with the test.
+func runScript(t *testing.T, bin, dir, script string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "--norc")
-	cmd.Dir, cmd.Stdin = t.TempDir(), strings.NewReader(script)
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader(script)
 	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // its children are in the group, too
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
