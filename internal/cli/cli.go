@@ -37,32 +37,46 @@ type Environment = term.Environment
 
 // commands is the command line.
 type commands struct {
-	Init     initCommand             `cmd:"" help:"Write a first, commented configuration."`
-	Serve    serve.Command           `cmd:"" help:"Run the gateway in front of MCP servers."`
-	Wrap     serve.WrapCommand       `cmd:"" help:"Run a stdio MCP server behind Recourse, for a desktop host."`
-	Install  installCommand          `cmd:"" help:"Wrap the MCP servers listed in a desktop host's file."`
-	Call     client.CallCommand      `cmd:"" help:"Call a tool of an MCP server, with an exit code for each sort of failure."`
-	Tools    client.ToolsCommand     `cmd:"" help:"List the tools of an MCP server."`
-	Check    checkCommand            `cmd:"" help:"Grade how an MCP server fails, with the line that mends each finding."`
-	Failures storage.FailuresCommand `cmd:"" help:"List the calls that failed, from a gateway's journal."`
-	Explain  storage.ExplainCommand  `cmd:"" help:"Show how an MCP server's answer is read, or what happened to a request."`
-	Import   importCommand           `cmd:"" help:"Draft a configuration from the description of an HTTP API."`
-	Contract contractCommand         `cmd:"" help:"List, show and check contracts."`
-	Key      storage.KeyCommand      `cmd:"" help:"Make, list and revoke API keys of callers."`
-	Inject   injectCommand           `cmd:"" help:"Make calls fail on purpose, between a client and a server."`
-	Record   recordCommand           `cmd:"" help:"Keep a session between a client and a server, without credentials."`
-	Replay   replayCommand           `cmd:"" help:"Play the server's side of a recorded session."`
-	Demo     serve.DemoCommand       `cmd:"" help:"Show a failing server with and without the gateway."`
-	Schema   schemaCommand           `cmd:"" help:"Print the JSON Schema of a kind of file, for editors."`
-	Version  versionCommand          `cmd:"" help:"Print the version."`
+	Init    initCommand       `cmd:"" group:"front" help:"Write a first, commented configuration."`
+	Serve   serve.Command     `cmd:"" group:"front" help:"Run the gateway in front of MCP servers."`
+	Wrap    serve.WrapCommand `cmd:"" group:"front" help:"Run a stdio MCP server behind Recourse, for a desktop host."`
+	Install installCommand    `cmd:"" group:"front" help:"Wrap the MCP servers listed in a desktop host's file."`
+	Import  importCommand     `cmd:"" group:"front" help:"Draft a configuration from the description of an HTTP API."`
 
-	Once        storage.OnceCommand        `cmd:"" help:"List the calls that are made once, and settle those that are unknown."`
-	Connections storage.ConnectionsCommand `cmd:"" help:"List the accounts that callers have connected, and remove them."`
+	Call  client.CallCommand  `cmd:"" group:"call" help:"Call a tool of an MCP server, with an exit code for each sort of failure."`
+	Tools client.ToolsCommand `cmd:"" group:"call" help:"List the tools of an MCP server."`
+	Check checkCommand        `cmd:"" group:"call" help:"Grade how an MCP server fails, with the line that mends each finding."`
 
-	Completion completionCommand `cmd:"" help:"Print a shell script that completes commands, flags and names."`
-	Complete   completeCommand   `cmd:"" hidden:""`
+	Failures    storage.FailuresCommand    `cmd:"" group:"look" help:"List the calls that failed, from a gateway's journal."`
+	Explain     storage.ExplainCommand     `cmd:"" group:"look" help:"Show how an MCP server's answer is read, or what happened to a request."`
+	Once        storage.OnceCommand        `cmd:"" group:"look" help:"List the calls that are made once, and settle those that are unknown."`
+	Connections storage.ConnectionsCommand `cmd:"" group:"look" help:"List the accounts that callers have connected, and remove them."`
+	Key         storage.KeyCommand         `cmd:"" group:"look" help:"Make, list and revoke API keys of callers."`
+
+	Contract contractCommand `cmd:"" group:"write" help:"List, show and check contracts."`
+	Schema   schemaCommand   `cmd:"" group:"write" help:"Print the JSON Schema of a kind of file, for editors."`
+
+	Demo   serve.DemoCommand `cmd:"" group:"fail" help:"Show a failing server with and without the gateway."`
+	Inject injectCommand     `cmd:"" group:"fail" help:"Make calls fail on purpose, between a client and a server."`
+	Record recordCommand     `cmd:"" group:"fail" help:"Keep a session between a client and a server, without credentials."`
+	Replay replayCommand     `cmd:"" group:"fail" help:"Play the server's side of a recorded session."`
+
+	Completion completionCommand `cmd:"" group:"other" help:"Print a shell script that completes commands, flags and names."`
+	Version    versionCommand    `cmd:"" group:"other" help:"Print the version."`
+
+	Complete completeCommand `cmd:"" hidden:""`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
+}
+
+// groups are the headings under which recourse --help lists the commands, in their order.
+var groups = []kong.Group{
+	{Key: "front", Title: "In front of servers:"},
+	{Key: "call", Title: "At a server:"},
+	{Key: "look", Title: "In a gateway's store:"},
+	{Key: "write", Title: "Contracts and files:"},
+	{Key: "fail", Title: "Failures on purpose:"},
+	{Key: "other", Title: "Other:"},
 }
 
 // description follows the usage line of recourse --help.
@@ -90,7 +104,7 @@ func Run(ctx context.Context, env Environment) (code int) {
 		kong.Name("recourse"), kong.Description(description),
 		kong.Vars{"systems": strings.Join(demo.Systems(), ", "), "version": versionLine(), "hosts": strings.Join(hosts.Names(), ", ")},
 		kong.Writers(env.Stdout, env.Stderr), kong.Exit(func(code int) { exited = code }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+		kong.ExplicitGroups(groups), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(&env, command),
 	)
 	if err != nil {

@@ -1,11 +1,14 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +28,7 @@ type CallCommand struct {
 	ServerFlags `embed:""`
 
 	Tool      string         `arg:"" help:"Name of the tool."`
-	Arguments []string       `arg:"" optional:"" help:"Its arguments: one JSON object, or NAME=VALUE with JSON or plain text."`
+	Arguments []string       `arg:"" optional:"" help:"Its arguments: one JSON object, or NAME=VALUE with plain text or JSON, whichever the tool takes."`
 	Reads     []string       `placeholder:"NAME" help:"Contract that the server follows, and families of failures: weak signs count."`
 	Timeout   *time.Duration `placeholder:"DURATION" help:"How long the call may take (1m; with --recover 5m: three retries fit)."`
 	Recover   bool           `help:"Wait, repeat and verify as the contract of --reads asks of a client, and report it on standard error."`
@@ -64,6 +67,7 @@ func (c *CallCommand) Run(ctx context.Context, env *term.Environment, command te
 		return failedCall(reader, err)
 	}
 	defer session.Close()
+	asTexts(ctx, session.ClientSession, c.Tool, arguments)
 	params := &mcp.CallToolParams{Name: c.Tool, Arguments: arguments}
 	if c.Key != "" {
 		params.Meta = mcp.Meta{once.KeyMembers[0]: c.Key}
@@ -147,6 +151,38 @@ func (c *CallCommand) arguments() (map[string]any, error) {
 		}
 	}
 	return arguments, nil
+}
+
+// asTexts makes a text of each plain value that is JSON, such as 5, if the tool's inputSchema has a string there. If the server
+// cannot list its tools, the call is made as it is.
+func asTexts(ctx context.Context, session *mcp.ClientSession, tool string, arguments map[string]any) {
+	if !slices.ContainsFunc(slices.Collect(maps.Values(arguments)), isPlain) {
+		return
+	}
+	tools, _, _ := ListTools(ctx, session)
+	i := slices.IndexFunc(tools, func(t *mcp.Tool) bool { return t.Name == tool })
+	if i < 0 {
+		return
+	}
+	var schema struct {
+		Properties map[string]struct {
+			Type any `json:"type"`
+		} `json:"properties"`
+	}
+	if raw, err := json.Marshal(tools[i].InputSchema); err != nil || json.Unmarshal(raw, &schema) != nil {
+		return
+	}
+	for name, value := range arguments {
+		if isPlain(value) && schema.Properties[name].Type == "string" {
+			arguments[name] = string(value.(json.RawMessage))
+		}
+	}
+}
+
+// isPlain reports whether an argument was written as JSON, but not as a JSON string.
+func isPlain(value any) bool {
+	raw, ok := value.(json.RawMessage)
+	return ok && !bytes.HasPrefix(bytes.TrimSpace(raw), []byte{'"'})
 }
 
 // printResult prints the texts of a result, and everything else as JSON.

@@ -313,15 +313,15 @@ func wrap(line string, width int) []string {
 
 func instructions(w io.Writer, addr string) {
 	printf(w, `
-The gateway keeps serving. Connect a host to it, for example:
+The gateway keeps serving. Try it in another terminal:
+
+    recourse call get_field field_id=F-busy --server http://%[1]s/farm/mcp
+    recourse call order_create reference=A-17 amount=500 --server http://%[1]s/farm/mcp
+    recourse check http://%[1]s/farm/mcp
+
+or connect a host to it, for example:
 
     claude mcp add --transport http farm http://%[1]s/farm/mcp
-
-or call it by hand:
-
-    curl -s http://%[1]s/farm/mcp -H 'Content-Type: application/json' \
-      -d '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",
-           "capabilities":{},"clientInfo":{"name":"curl","version":"1"}}}'
 
 Every failure is one line of the log below. Ctrl-C ends it.
 

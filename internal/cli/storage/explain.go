@@ -72,7 +72,11 @@ func (c *ExplainCommand) Run(ctx context.Context, env *term.Environment) error {
 	}
 	of := c.tool()
 	if c.JSON {
-		return printJSONLine(env.Stdout, reading.Explanation(set, of))
+		said := reading.Explanation(set, of)
+		if said.Contracts, err = forms(reading, set, shown, of); err != nil {
+			return err
+		}
+		return printJSONLine(env.Stdout, said)
 	}
 	out := env.Painter(env.Stdout)
 	printLines(out, reading.Lines(set, of))
@@ -87,9 +91,25 @@ func (c *ExplainCommand) Run(ctx context.Context, env *term.Environment) error {
 		if err != nil {
 			return err
 		}
-		term.Printf(env.Stdout, "\nas %s writes it, for a tool %s:\n\n%s", as.Name, c.known(), indented(explain.Form(answer)))
+		term.Printf(env.Stdout, "\nas %s writes it, for a tool %s:\n\n%s", as.Name, c.known(), indented(explain.FormOf(answer).String()))
 	}
 	return nil
+}
+
+// forms returns the failure as each of the contracts writes it, by their names.
+func forms(reading *explain.Reading, set *contract.Set, shown []*contract.Contract, of explain.ToolFacts) (map[string]explain.Form, error) {
+	if reading.Failure == nil || len(shown) == 0 {
+		return nil, nil
+	}
+	written := map[string]explain.Form{}
+	for _, as := range shown {
+		answer, err := reading.Told(set, as, of)
+		if err != nil {
+			return nil, err
+		}
+		written[as.Name] = explain.FormOf(answer)
+	}
+	return written, nil
 }
 
 // tool returns what is said of the tool that has answered.
@@ -170,8 +190,6 @@ const requestPrefix = "req-"
 // contracts returns the contracts in which the failure is shown.
 func (c *ExplainCommand) contracts(set *contract.Set) ([]*contract.Contract, error) {
 	switch {
-	case c.JSON && (c.All || c.Contract != ""):
-		return nil, term.Usage(errors.New("--json prints no contracts: leave out --all and --contract"))
 	case c.All:
 		return set.All(), nil
 	case c.Contract == "":

@@ -162,7 +162,7 @@ func exampleCall() *contract.Call {
 func translate(by *contract.Contract, e *recourse.Error) translation {
 	call := exampleCall()
 	answer := by.Write(e, call)
-	return translation{contract: by.Name, code: answer.Record.Code, retryable: by.Retryable(e, call), wire: explain.Form(answer)}
+	return translation{contract: by.Name, code: answer.Record.Code, retryable: by.Retryable(e, call), wire: explain.FormOf(answer).String()}
 }
 
 // retryText says when a code's call may be repeated.

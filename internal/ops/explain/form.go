@@ -1,8 +1,10 @@
 package explain
 
 import (
+	stdjson "encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -10,27 +12,47 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
-// Form returns the wire form of an answer, for people: a line that names the form, the headers of HTTP, and the body.
-func Form(answer contract.Answer) string {
-	var body []byte
-	var b strings.Builder
+// A Form is an answer as it is on the wire, without the record.
+type Form struct {
+	Surface string             `json:"surface"` // result, rpc or http
+	Status  int                `json:"status,omitempty"`
+	Headers http.Header        `json:"headers,omitempty"`
+	Body    stdjson.RawMessage `json:"body"` // the result, the JSON-RPC error, or the HTTP body
+}
+
+// FormOf returns the wire form of an answer.
+func FormOf(answer contract.Answer) Form {
 	switch answer.Surface {
-	case contract.SurfaceResult:
-		body = json.Without(json.Value(answer.Result), "_meta")
-		fmt.Fprintln(&b, "tool result, with the record in _meta")
 	case contract.SurfaceRPC:
-		fmt.Fprintln(&b, "JSON-RPC error")
-		body = fmt.Appendf(nil, `{"code":%d,"message":%s,"data":%s}`, answer.RPCCode, json.AppendQuote(nil, answer.Message), answer.Data)
-	case contract.SurfaceHTTP:
-		fmt.Fprintf(&b, "HTTP %d\n", answer.Status)
-		for _, name := range slices.Sorted(maps.Keys(answer.Header)) {
-			fmt.Fprintf(&b, "%s: %s\n", name, strings.Join(answer.Header[name], ", "))
+		body := fmt.Appendf(nil, `{"code":%d,"message":%s`, answer.RPCCode, json.AppendQuote(nil, answer.Message))
+		if len(answer.Data) > 0 {
+			body = fmt.Appendf(body, `,"data":%s`, answer.Data)
 		}
-		body = answer.Body
+		return Form{Surface: "rpc", Body: append(body, '}')}
+	case contract.SurfaceHTTP:
+		return Form{Surface: "http", Status: answer.Status, Headers: answer.Header, Body: answer.Body}
+	default:
+		return Form{Surface: "result", Body: stdjson.RawMessage(json.Without(json.Value(answer.Result), "_meta"))}
 	}
-	pretty, err := json.AppendIndent(nil, body, "  ")
+}
+
+// String returns the form for people: a line that names it, the headers of HTTP, and the body.
+func (f Form) String() string {
+	var b strings.Builder
+	switch f.Surface {
+	case "result":
+		fmt.Fprintln(&b, "tool result, with the record in _meta")
+	case "rpc":
+		fmt.Fprintln(&b, "JSON-RPC error")
+	case "http":
+		fmt.Fprintf(&b, "HTTP %d\n", f.Status)
+		for _, name := range slices.Sorted(maps.Keys(f.Headers)) {
+			fmt.Fprintf(&b, "%s: %s\n", name, strings.Join(f.Headers[name], ", "))
+		}
+	}
+	pretty, err := json.AppendIndent(nil, f.Body, "  ")
 	if err != nil {
-		pretty = body
+		pretty = f.Body
 	}
 	b.Write(pretty)
 	b.WriteByte('\n')

@@ -155,6 +155,8 @@ type Explanation struct {
 	Failure  *Told                `json:"failure"`
 	Question *recourse.NeedsInput `json:"question,omitempty"`
 	Seems    *Seeming             `json:"seems,omitempty"` // what a success looks like, if that is a failure
+
+	Contracts map[string]Form `json:"contracts,omitempty"` // as contracts write it, if they were asked for
 }
 
 // Seeming is a failure that says success.
