@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/contractform"
@@ -19,7 +20,8 @@ type Once struct {
 	Within time.Duration `yaml:"within" default:"24h"`
 	// What a call gets that has no key of its own and whose arguments are those of one whose answer has
 	// reached the client: with `again` it is taken for intended and is made; with `replay` it gets the same
-	// answer. A lost answer is replayed in any case.
+	// answer. With `argument` it does so as well, and the gateway adds an optional argument to the tool,
+	// `recourse_again`, with which a client means the call again. A lost answer is replayed in any case.
 	Delivered Delivered `yaml:"delivered" default:"again"`
 	// How long a call whose outcome is unknown may still take effect. Only after that is it made again, once,
 	// if the verify call says that it has not happened.
@@ -27,6 +29,13 @@ type Once struct {
 
 	// FromContract says that the contract knows the key.
 	FromContract bool
+}
+
+// AddsAgain reports whether the gateway adds an argument to a tool of the server.
+func (s *Server) AddsAgain() bool {
+	return slices.ContainsFunc(s.Tools, func(t strictyaml.Entry[Tool]) bool {
+		return t.Value.Once != nil && t.Value.Once.Delivered == DeliveredArgument
+	})
 }
 
 // OnceKey are JSON Pointers into the arguments, or [OnceRequired] alone.
@@ -58,14 +67,17 @@ type Delivered string
 
 // What becomes of it.
 const (
-	DeliveredAgain  Delivered = "again"
-	DeliveredReplay Delivered = "replay"
+	DeliveredAgain    Delivered = "again"
+	DeliveredReplay   Delivered = "replay"
+	DeliveredArgument Delivered = "argument"
 )
 
 // Words returns all of them.
-func (Delivered) Words() []string { return []string{string(DeliveredAgain), string(DeliveredReplay)} }
+func (Delivered) Words() []string {
+	return []string{string(DeliveredAgain), string(DeliveredReplay), string(DeliveredArgument)}
+}
 
-// UnmarshalYAML reads again or replay.
+// UnmarshalYAML reads one of them.
 func (d *Delivered) UnmarshalYAML(n *strictyaml.Node) error { return word(n, d, d.Words()) }
 
 var _ enum = (*Delivered)(nil)

@@ -10,7 +10,6 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
-	"github.com/recoursehq/recourse/internal/gateway/toollist"
 	"github.com/recoursehq/recourse/internal/policy/auth"
 	"github.com/recoursehq/recourse/internal/policy/auth/grant"
 	"github.com/recoursehq/recourse/internal/protocol/json"
@@ -177,14 +176,16 @@ func (c *call) sees(t *toolcall.Entry) bool {
 	return c.on.lets(&c.who, t.Name, c.on.natureOf(t.Name, c.on.to.entry.Tool(t.Name), t) == retry.Reads)
 }
 
-// filters reports whether the answer to a request is a list that its caller may only see in part.
-func (on *endpoint) filters(r *request) bool {
-	return on.grants != nil && r.msg.Method == wire.MethodToolsList
+// editsList reports whether the answer to a request is a list of tools that is not passed on as it is.
+func (on *endpoint) editsList(r *request) bool {
+	return r.msg.Method == wire.MethodToolsList && on.editsLists()
 }
 
-// granted returns a message with only the tools that its caller sees, if it answers tools/list. Caches must not
-// share it.
-func granted(text []byte, sees func(*toolcall.Entry) bool) []byte {
+func (on *endpoint) editsLists() bool { return on.grants != nil || on.to.entry.AddsAgain() }
+
+// editList returns a message with the tools as its caller sees them, if it answers tools/list. Caches must not share what not
+// everybody sees.
+func (c *call) editList(text []byte) []byte {
 	list := json.Lookup(text, "/result/tools")
 	if list.Kind() != '[' {
 		return text
@@ -192,16 +193,20 @@ func granted(text []byte, sees func(*toolcall.Entry) bool) []byte {
 	all, _ := json.Items(list, math.MaxInt)
 	kept := []byte{'['}
 	for _, raw := range all {
-		if tool := toollist.ReadTool(raw); tool != nil && sees(tool) {
-			if len(kept) > 1 {
-				kept = append(kept, ',')
-			}
-			kept = append(kept, raw...)
+		if raw = c.listedTool(raw); raw == nil {
+			continue
 		}
+		if len(kept) > 1 {
+			kept = append(kept, ',')
+		}
+		kept = append(kept, raw...)
 	}
 	kept = append(kept, ']')
 	return json.Change(text, "result", func(result json.Value) json.Value {
 		result = json.Change(result, "tools", func(json.Value) json.Value { return kept })
+		if c.on.grants == nil {
+			return result
+		}
 		return json.Change(result, "cacheScope", func(json.Value) json.Value { return json.Value(`"private"`) })
 	})
 }

@@ -123,6 +123,7 @@ type rule struct {
 	nature  retry.Nature
 	assumed bool            // nobody says what the tool does: that it writes is an assumption
 	list    *toollist.List  // nil: not known
+	again   string          // the value of the argument by which the call is meant again
 	listed  toolcall.Listed // what the list says about the tool
 
 	wait        time.Duration // for which the tool itself waits for work that takes long

@@ -147,8 +147,8 @@ func (c *call) passStream() {
 		if event.First && event.Complete && c.in.Signs != nil && c.in.Forged() {
 			event = event.Changed(answer.WithoutRecord(event.Data))
 		}
-		if c.on.grants != nil && event.First && event.Complete && json.Lookup(event.Data, "/result/tools") != nil {
-			event = event.Changed(granted(event.Data, c.sees)) // the rest of an answer
+		if c.on.editsLists() && event.First && event.Complete && json.Lookup(event.Data, "/result/tools") != nil {
+			event = event.Changed(c.editList(event.Data)) // the rest of an answer
 		}
 		return c.in.Spoken(event)
 	})

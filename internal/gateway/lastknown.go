@@ -145,8 +145,8 @@ func (c *call) sendLastKnown(result json.Value) {
 		result = json.Without(json.Without(json.Without(result, "resultType"), "ttlMs"), "cacheScope")
 	}
 	text := wire.AppendResult(nil, m.ID, result)
-	if c.on.filters(&c.req) {
-		text = granted(text, c.sees)
+	if c.on.editsList(&c.req) {
+		text = c.editList(text)
 	}
 	c.reply.Message(http.StatusOK, m.ID, text)
 }

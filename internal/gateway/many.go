@@ -413,6 +413,8 @@ func (c *call) ownState() *recourse.Error {
 
 // statePurpose returns what a state is bound to.
 func statePurpose(of *request, who *caller, on *endpoint) []byte {
-	sum := of.msg.Sum()
+	m := *of.msg
+	m.Arguments = withoutAgain(m.Arguments) // it has been taken out when the server asks
+	sum := m.Sum()
 	return []byte(strings.Join([]string{"state", on.entry.Name, string(who.owner[:]), string(sum[:])}, "\x00"))
 }

@@ -82,8 +82,8 @@ func (c *call) edit(text []byte) []byte {
 		c.on.to.backend.Lists.Passed(listRequest{c}, json.Lookup(text, "/result"))
 	}
 	c.hear(text)
-	if c.on.filters(&c.req) {
-		text = granted(text, c.sees)
+	if c.on.editsList(&c.req) {
+		text = c.editList(text)
 	}
 	if failures.Asks(text, c.in.Signs) { // of a question, which may well be about addresses and paths, only credentials are masked
 		text = c.masker().As(redact.Secrets).Message(c.bindState(text))

@@ -65,7 +65,11 @@ func (k *keyed) identify() *recourse.Error {
 		}
 		pointers = nil
 	}
-	row, by := claims.RowOf(k.req.msg.Arguments, pointers, given, append(k.scope(), k.on.entry.Name, k.req.msg.Name))
+	scope := append(k.scope(), k.on.entry.Name, k.req.msg.Name)
+	if k.call.rule.again != "" {
+		scope = append(scope, claims.AgainArgument, k.call.rule.again)
+	}
+	row, by := claims.RowOf(k.req.msg.Arguments, pointers, given, scope)
 	if by == claims.ByGiven {
 		k.given = given
 	}
@@ -73,7 +77,7 @@ func (k *keyed) identify() *recourse.Error {
 	k.ask = claims.Ask{
 		Row:   row,
 		Keep:  max(k.rule.Within, k.on.to.entry.MaxTimeout+k.call.rule.wait+lateFor),
-		Again: by == claims.ByArguments && k.rule.Delivered != config.DeliveredReplay,
+		Again: by == claims.ByArguments && k.rule.Delivered == config.DeliveredAgain,
 	}
 	return nil
 }
@@ -211,7 +215,7 @@ func (k *keyed) replay(row *claims.Row) *failure {
 		return k.known(row)
 	}
 	k.out.Once, k.out.before = "replayed", true
-	f := k.pass(text, replayedMark)
+	f := k.pass(text, k.replayedMark())
 	k.noteDelivered(f, row)
 	return f
 }
@@ -232,9 +236,21 @@ func (k *keyed) noteDelivered(f *failure, row *claims.Row) {
 // The members that an answer gets which has been kept.
 const (
 	onceMember   = `"io.github.recoursehq/once":`
-	replayedMark = onceMember + `{"replayed":true}`
 	verifiedMark = onceMember + `{"replayed":true,"verified":true}`
 )
+
+// replayedMark returns the member of an answer that was kept. Where equal arguments may be meant, it says how.
+func (k *keyed) replayedMark() string {
+	how := ""
+	switch {
+	case k.given != "" || len(k.pointers) > 0:
+	case k.rule.Delivered == config.DeliveredArgument:
+		how = `,"hint":"To make this call again on purpose, give ` + claims.AgainArgument + ` a new text."`
+	case k.rule.Delivered == config.DeliveredReplay:
+		how = `,"hint":"To make this call again on purpose, send it with a new idempotency key."`
+	}
+	return onceMember + `{"replayed":true` + how + `}`
+}
 
 // pass answers with a message that the server has sent before.
 func (k *keyed) pass(message []byte, mark string) *failure {

@@ -50,16 +50,19 @@ func route(c *call, next next) *failure {
 func routeTool(c *call, next next) *failure {
 	name := c.req.msg.Name
 	c.rule.list = c.on.to.backend.Lists.Get(c.ctx, listRequest{c}, time.Time{})
-	if c.rule.list == nil {
-		return next(c)
+	var e *recourse.Error
+	if c.rule.list != nil {
+		c.rule.listed = c.rule.list.In(name)
+		e = c.rule.listed.Find(name, listRequest{c}.again)
 	}
-	c.rule.listed = c.rule.list.In(name)
-	e := c.rule.listed.Find(name, listRequest{c}.again)
 	c.rule.know(c.on, name, c.rule.listed.Tool)
 	if e != nil && (listRequest{c}).mayRefuse() {
 		if f := c.on.mode.object(c, c.unknownTool()); f != nil {
 			return f
 		}
+	}
+	if c.rule.again, e = c.takeAgain(); e != nil {
+		return answer.Settled(e)
 	}
 	return next(c)
 }

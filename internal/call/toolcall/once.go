@@ -37,6 +37,12 @@ func OnceWrongKey(why string) *recourse.Error {
 		WithMessage("The idempotency key of the call is not valid: %s.", why)
 }
 
+// OnceWrongAgain is the failure of a call that says in a wrong way that it is meant again.
+func OnceWrongAgain() *recourse.Error {
+	return recourse.InvalidValue(once.AgainArgument, fmt.Sprintf("a text of up to %d bytes, without control characters", once.MaxKey), nil).
+		WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
+}
+
 // The failures of repetitions have a detail each, by which contracts choose a code.
 
 // OnceUnderWay is the failure of a call that cannot wait any longer for the same one.

@@ -21,6 +21,9 @@ var KeyMembers = []string{"io.github.recoursehq/idempotencyKey", "idempotency-ke
 // KeyHeader is the header in which a client sends it, and by which a provider recognises repetitions.
 const KeyHeader = "Idempotency-Key"
 
+// AgainArgument is the argument that a gateway adds to a tool by choice: its value tells apart calls that are meant.
+const AgainArgument = "recourse_again"
+
 // MaxKey is the longest key that a client may give, in bytes.
 const MaxKey = 255
 
