@@ -116,7 +116,7 @@ func TestSchemas(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"servers: {a: {ulr: x}}\n", "listen: 127.0.0.1:0\n", "servers: {a: {url: x, mode: watch}}\n", "servers: {a: {url: x, timeout: 20}}\n",
+		"servers: {a: {ulr: x}}\n", "listen: [127.0.0.1:0]\n", "include: servers\n", "servers: {a: {url: x, mode: watch}}\n", "servers: {a: {url: x, timeout: 20}}\n",
 		"servers: {a: {url: x, trusted: 'true'}}\n", "servers: {a: {command: [x], reads: {aws: true}}}\n", "servers: {a: {command: [x], reads: [[aws]]}}\n",
 	} {
 		if err := validate(t, configuration, text); err == nil {

@@ -30,6 +30,9 @@ import (
 // Config is the gateway's configuration. It is not changed after loading and then safe
 // for concurrent use.
 type Config struct {
+	// Files with more servers, endpoints, access and providers, relative to this one: names, patterns such as
+	// `servers/*.yaml`, or folders, of which the files `*.yaml` and `*.yml` count. See [below](#several-files).
+	Include []string `yaml:"include" default:"(none)"`
 	// Address and port that the gateway listens on. Port 0 takes a free one.
 	Listen string `yaml:"listen" default:"127.0.0.1:8787"`
 	// Address and port of a second listener for operations: `/healthz`, `/readyz`, and `/metrics` for
@@ -145,8 +148,8 @@ type Config struct {
 	// Named ways to find out who calls, for `access` of a server. See [Who may call](access.md).
 	Access strictyaml.Map[Access] `yaml:"access" default:"(none)"`
 	// The MCP servers behind the gateway, by name. A name consists of lower-case letters, digits, hyphens and
-	// underscores. At least one.
-	Servers Servers `yaml:"servers,required" default:"(none)"`
+	// underscores. At least one, here or in a file that is included.
+	Servers Servers `yaml:"servers" default:"(none)"`
 	// Endpoints that offer several servers at one path, by name: see [Many servers, one endpoint](many.md).
 	Endpoints Endpoints `yaml:"endpoints" default:"(none)"`
 

@@ -35,6 +35,9 @@ type Options struct {
 	// Default: [os.ReadFile].
 	ReadFile func(path string) ([]byte, error)
 
+	// ListFiles lists what an entry of include stands for. Default: [ListFiles].
+	ListFiles func(dir, entry string) ([]string, error)
+
 	// Fetch reads the OpenAPI descriptions that are at a URL. Default: [openapi.Fetch].
 	Fetch func(url string) ([]byte, error)
 }
@@ -65,7 +68,12 @@ func Parse(name string, src []byte, opts Options) (*Config, error) {
 			Hint: "serve it with `--hosts-file FILE` in place of `-c FILE`",
 		}}
 	}
+	if opts.ReadFile == nil {
+		opts.ReadFile = func(path string) ([]byte, error) { return os.ReadFile(filepath.Clean(path)) }
+	}
 	doc.Expand(opts.LookupEnv)
+	include(doc, name, opts)
+	doc.Expand(opts.LookupEnv) // of the included files
 	var c Config
 	doc.Decode(&c)
 

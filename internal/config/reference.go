@@ -45,9 +45,14 @@ func Reference() string {
 		next := sections[0]
 		sections = append(next.write(&b), sections[1:]...)
 	}
-	b.WriteString("\n" + bounds)
+	b.WriteString("\n" + several + bounds)
 	return b.String()
 }
+
+// several says how a configuration is written in several files.
+//
+//go:embed several.md
+var several string
 
 // bounds are limits that no key changes.
 //

@@ -2,7 +2,6 @@ package config
 
 import (
 	"crypto/tls"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -60,20 +59,16 @@ func (v *validator) tls(t *TLS, node *strictyaml.Node) {
 	}
 }
 
-// file reads a file that the configuration names, relative to its own directory.
+// file reads a file that the configuration names, relative to the directory of the file that names it.
 func (v *validator) file(name *string, node *strictyaml.Node) (text []byte, ok bool) {
 	if *name == "" {
 		v.doc.Reportf(node.Pos(), "", "the name of the file is empty")
 		return nil, false
 	}
 	if !filepath.IsAbs(*name) {
-		*name = filepath.Join(v.dir, *name)
+		*name = filepath.Join(v.beside(node), *name)
 	}
-	read := v.readFile
-	if read == nil {
-		read = func(path string) ([]byte, error) { return os.ReadFile(filepath.Clean(path)) }
-	}
-	text, err := read(*name)
+	text, err := v.readFile(*name)
 	if err != nil {
 		v.doc.Reportf(node.Pos(), "check its name and who may read it", "the file cannot be read: %s", err)
 	}

@@ -98,7 +98,10 @@ func (v *validator) config(c *Config) {
 	v.store(c, root)
 	v.access(c)
 	servers := root.Get("servers")
-	if servers != nil && len(c.Servers) == 0 {
+	switch {
+	case servers == nil && root.Kind() == strictyaml.KindMapping:
+		v.doc.Reportf(root.Pos(), "", "the file lacks the key `servers`")
+	case servers != nil && len(c.Servers) == 0:
 		v.doc.Reportf(servers.Pos(), "add one: `farm: {url: \"http://127.0.0.1:9101/mcp\"}`", "there is no server")
 	}
 	paths := map[string]string{} // to the server that has it
@@ -281,7 +284,7 @@ func isFile(name string) bool {
 // family loads a family file, once, and returns the family's name.
 func (v *validator) family(file string, at *strictyaml.Node) string {
 	if !filepath.IsAbs(file) {
-		file = filepath.Join(v.dir, file)
+		file = filepath.Join(v.beside(at), file)
 	}
 	if name, loaded := v.loaded[file]; loaded {
 		return name

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/cli/term"
@@ -28,25 +29,39 @@ type Reading struct {
 
 func newReading() *Reading { return &Reading{Contracts: contract.Builtin(), Files: Fingerprints{}} }
 
-// Fingerprints are the hashes of files by path; a file that cannot be read has a zero hash.
-type Fingerprints map[string][sha256.Size]byte
+// Fingerprints are the hashes of files, and of lists of files; a file that cannot be read has a zero hash.
+type Fingerprints map[source][sha256.Size]byte
+
+// A source is a file or, with an entry of include, the files in a folder that it stands for.
+type source struct{ path, include string }
 
 // Current returns the fingerprints of the same files now.
 func (f Fingerprints) Current() Fingerprints {
 	now := make(Fingerprints, len(f))
-	for path := range f {
-		_, _ = now.read(path) // a missing file has another hash, too
+	for of := range f { // a missing file has another hash, too
+		if of.include != "" {
+			_, _ = now.list(of.path, of.include)
+		} else {
+			_, _ = now.read(of.path)
+		}
 	}
 	return now
 }
 
 func (f Fingerprints) read(path string) ([]byte, error) {
-	f[path] = [sha256.Size]byte{}
+	of := source{path: path}
+	f[of] = [sha256.Size]byte{}
 	src, err := os.ReadFile(filepath.Clean(path))
 	if err == nil {
-		f[path] = sha256.Sum256(src)
+		f[of] = sha256.Sum256(src)
 	}
 	return src, err
+}
+
+func (f Fingerprints) list(dir, entry string) ([]string, error) {
+	files, err := config.ListFiles(dir, entry)
+	f[source{dir, entry}] = sha256.Sum256([]byte(strings.Join(files, "\x00")))
+	return files, err
 }
 
 // Config reads a configuration file, and the contract files in it. Even with an error, the reading says
@@ -69,7 +84,8 @@ func Config(path string, lookupEnv func(name string) (string, bool)) (*Reading, 
 			src, err := r.Files.read(path)
 			return AddFamily(r.Contracts, path, src, err)
 		},
-		ReadFile: r.Files.read,
+		ReadFile:  r.Files.read,
+		ListFiles: r.Files.list,
 	})
 	if err == nil {
 		r.Lists = keepLists(r.Config, path)

@@ -137,7 +137,7 @@ func (b *builder) mapping(values []*ast.MappingValueNode, start Pos, flow bool) 
 			continue
 		}
 		if first, twice := own[key]; twice {
-			b.doc.Reportf(at, "keep one of them", "duplicate key `%s`, first on line %d", quotable(key), first.Line)
+			b.doc.Reportf(at, "keep one of them", "duplicate key `%s`, first on line %d", quotable(key), b.doc.local(first).Line)
 			continue
 		}
 		own[key] = at

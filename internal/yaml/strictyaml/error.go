@@ -117,8 +117,9 @@ func (d *Document) Err() error {
 		}
 	})
 	// Only now is it known which values are secret.
-	for _, e := range d.mistakes {
-		d.render(e)
+	list := make(Errors, len(d.mistakes))
+	for i, e := range d.mistakes {
+		list[i] = d.shown(e)
 	}
-	return slices.Clone(Errors(d.mistakes))
+	return list
 }

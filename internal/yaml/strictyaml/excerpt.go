@@ -18,6 +18,16 @@ type cell struct {
 	width int // in columns
 }
 
+// shown returns a mistake as people see it: with its excerpt, and its place in the file in which it is.
+func (d *Document) shown(e *Error) *Error {
+	shown := *e
+	d.render(&shown)
+	if of := d.fileOf(e.Pos); e.File == d.name && of > 0 {
+		shown.File, shown.Pos = d.files[of].name, d.local(e.Pos)
+	}
+	return &shown
+}
+
 // render fills in a mistake's excerpt: the line, cut around the caret, secrets masked, and the caret line.
 func (d *Document) render(e *Error) {
 	if e.bare || e.Pos.Line < 1 || e.Pos.Line > len(d.lines) {
@@ -35,7 +45,7 @@ func (d *Document) render(e *Error) {
 	}
 	last = max(last, first+1)
 
-	number := strconv.Itoa(e.Pos.Line)
+	number := strconv.Itoa(d.local(e.Pos).Line)
 	room := maxColumns - len("   | ") - len(number)
 	from, to := window(cells, first, room)
 

@@ -32,8 +32,9 @@ type Node struct {
 	flow     bool   // a collection in brackets
 	items    []*Node
 	entries  []keyValue
-	weight   int // values in it, aliases expanded
-	height   int // levels in it, aliases expanded
+	index    map[string]int // of the entries of a large mapping, made when it is first searched
+	weight   int            // values in it, aliases expanded
+	height   int            // levels in it, aliases expanded
 }
 
 type keyValue struct {
@@ -117,10 +118,30 @@ func (n *Node) find(key string) *keyValue {
 	if n == nil {
 		return nil
 	}
+	if len(n.entries) > large {
+		return n.lookUp(key)
+	}
 	for i := range n.entries {
 		if n.entries[i].key == key {
 			return &n.entries[i]
 		}
+	}
+	return nil
+}
+
+// large is how many entries are searched one by one.
+const large = 32
+
+// lookUp finds a key of a large mapping.
+func (n *Node) lookUp(key string) *keyValue {
+	if n.index == nil {
+		n.index = make(map[string]int, len(n.entries))
+		for i, e := range n.entries {
+			n.index[e.key] = i
+		}
+	}
+	if i, ok := n.index[key]; ok {
+		return &n.entries[i]
 	}
 	return nil
 }

@@ -67,7 +67,8 @@ func (p Pos) Before(q Pos) bool {
 // A Document is a parsed file together with the mistakes found in it so far. It is not safe for concurrent use.
 type Document struct {
 	name    string
-	lines   [][]rune
+	lines   [][]rune // of all files, one after the other
+	files   []part   // in the order in which they were read
 	root    *Node
 	scalars []*Node     // every scalar value, in file order
 	ends    map[Pos]Pos // where the token that starts at a position ends
@@ -90,10 +91,11 @@ type Document struct {
 // levels, 100,000 values with aliases expanded).
 func Parse(name string, src []byte) (*Document, error) {
 	d := newDocument(name)
-	if fatal := d.parse(src); fatal != nil {
-		d.render(fatal)
-		return nil, Errors{fatal}
+	root, fatal := d.parse(src)
+	if fatal != nil {
+		return nil, Errors{d.shown(fatal)}
 	}
+	d.root = root
 	return d, nil
 }
 
@@ -101,6 +103,7 @@ func Parse(name string, src []byte) (*Document, error) {
 func newDocument(name string) *Document {
 	return &Document{
 		name:     name,
+		files:    []part{{name: name}},
 		ends:     map[Pos]Pos{},
 		secrets:  map[Pos]bool{},
 		types:    map[reflect.Type]*structType{},
@@ -130,13 +133,13 @@ func (d *Document) Decode(v any) {
 	_ = d.root.Decode(v)
 }
 
-// parse fills the document, or returns the mistake that prevents it.
-func (d *Document) parse(src []byte) *Error {
+// parse reads the last of the document's files and returns its outermost value, or the mistake that prevents it.
+func (d *Document) parse(src []byte) (*Node, *Error) {
 	if len(src) > maxBytes {
-		return d.fault(Pos{}, "make it smaller or split it", "the file is larger than %d KiB", maxBytes>>10)
+		return nil, d.fault(Pos{}, "make it smaller or split it", "the file is larger than %d KiB", maxBytes>>10)
 	}
 	if bytes.HasPrefix(src, []byte{0xff, 0xfe}) || bytes.HasPrefix(src, []byte{0xfe, 0xff}) {
-		return d.fault(Pos{}, "save it as UTF-8", "the file is UTF-16")
+		return nil, d.fault(Pos{}, "save it as UTF-8", "the file is UTF-16")
 	}
 	text := strings.TrimPrefix(string(src), "\ufeff")
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
@@ -144,15 +147,16 @@ func (d *Document) parse(src []byte) *Error {
 		d.lines = append(d.lines, []rune(line))
 	}
 	if fatal := d.checkCharacters(text); fatal != nil {
-		return fatal
+		return nil, fatal
 	}
 
 	var file *ast.File
 	var tokens token.Tokens
 	err := guard(func() error { tokens = lexer.Tokenize(text); return nil })
+	d.shift(tokens)
 	if err == nil {
 		if fatal := d.checkTokens(tokens); fatal != nil {
-			return fatal
+			return nil, fatal
 		}
 		err = guard(func() (err error) {
 			file, err = parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
@@ -162,18 +166,19 @@ func (d *Document) parse(src []byte) *Error {
 		d.measure(tokens)
 	}
 	if err != nil {
-		return d.syntaxFault(err)
+		return nil, d.syntaxFault(err)
 	}
 
 	body, fatal := d.onlyDocument(file)
 	if fatal != nil {
-		return fatal
+		return nil, fatal
 	}
 	b := builder{doc: d, anchors: map[string]*Node{}}
-	if err := guard(func() error { d.root = b.value(body, Pos{Line: 1, Column: 1}); return nil }); err != nil {
-		return d.syntaxFault(err)
+	var root *Node
+	if err := guard(func() error { root = b.value(body, d.start()); return nil }); err != nil {
+		return nil, d.syntaxFault(err)
 	}
-	return b.fatal
+	return root, b.fatal
 }
 
 // guard turns a panic of the YAML parser into an error: a few broken files make it panic.
@@ -188,7 +193,7 @@ func guard(f func() error) (err error) {
 
 // checkCharacters finds the first character that YAML does not allow (YAML 1.2, section 5.1).
 func (d *Document) checkCharacters(text string) *Error {
-	at := Pos{Line: 1, Column: 1}
+	at := d.start()
 	for i, r := range text {
 		if r == utf8.RuneError {
 			if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
@@ -275,7 +280,7 @@ var quotedPart = regexp.MustCompile(`"(?:\\.|[^"\\]){2,}"|'[^']*\w{3}[^']*'`)
 // indentingTab returns the position of a tab in the indentation of the line, or of the one before: the parser is
 // sometimes a line late.
 func (d *Document) indentingTab(line int) (Pos, bool) {
-	for l := max(line-1, 1); l <= min(line, len(d.lines)); l++ {
+	for l := max(line-1, d.start().Line); l <= min(line, len(d.lines)); l++ {
 		for i, r := range d.lines[l-1] {
 			if r == '\t' {
 				return Pos{Line: l, Column: i + 1}, true

@@ -42,7 +42,7 @@ func (d *Document) decodeStruct(n *Node, v reflect.Value, name string) bool {
 	ok := true
 	for i, e := range n.entries {
 		if now, renamed := st.was[e.key]; renamed && n.find(now) == nil {
-			n.entries[i].key, e.key = now, now
+			n.entries[i].key, e.key, n.index = now, now, nil
 		}
 		f := st.field(e.key)
 		if f == nil {

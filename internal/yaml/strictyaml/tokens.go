@@ -51,7 +51,7 @@ func (d *Document) tooDeep(at Pos) *Error {
 // correct corrects the positions of tokens, since the scanner counts columns wrong after a tab: a token is where its
 // text is, after the token before it.
 func (d *Document) correct(tokens token.Tokens) {
-	cursor := Pos{Line: 1, Column: 1}
+	cursor := d.start()
 	for i, tk := range tokens {
 		text, _, _ := strings.Cut(strings.TrimLeft(tk.Origin, " \t\n"), "\n")
 		text = strings.TrimRight(text, " \t")
