@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -14,9 +15,16 @@ import (
 const markVariable = "RECOURSE_PROCESS"
 
 // mark marks the process that cmd starts, and so all that it starts in turn, unless they
-// unset the variable.
+// unset the variable. The mark begins with that of the process which runs this program, if it has one:
+// to that one, all of them are its own.
 func mark(cmd *exec.Cmd) string {
-	mark := markVariable + "=" + rand.Text()
+	mark := markVariable + "="
+	for _, variable := range cmd.Env {
+		if strings.HasPrefix(variable, markVariable+"=") {
+			mark = variable + "."
+		}
+	}
+	mark += rand.Text()
 	cmd.Env = append(cmd.Env, mark)
 	return mark
 }
