@@ -148,6 +148,21 @@ func TestRefusalsInOtherWords(t *testing.T) {
 	}
 }
 
+// A JSON-RPC error for a method that MCP does not know is passed on under the server's own code. Python's SDK answers an unknown
+// method in the same way as wrong params of an extension's method, and a client of the extension must not read that there is none.
+func TestErrorsOfExtensions(t *testing.T) {
+	t.Parallel()
+
+	const code = -32602
+	srv := testkit.NewServer(t)
+	c := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Legacy)
+	srv.Next("example/thing", faults.RPCError("wrong params", code, "Invalid request parameters", `""`))
+	a, err := c.Request(t.Context(), "example/thing", `{}`)
+	if err != nil || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != code {
+		t.Errorf("got %s, %v", a.Body, err)
+	}
+}
+
 // If a server accepts no GET or no DELETE, the answer says so; it does not count as a failure.
 func TestServerWithoutGetOrDelete(t *testing.T) {
 	t.Parallel()
