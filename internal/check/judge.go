@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
@@ -198,17 +199,31 @@ var wrongArguments = []probe{probeMissing, probeTypes, probeEnum, probeNull, pro
 func argumentsRefused(t *transcript, v *verdict) {
 	for _, x := range t.of(wrongArguments...) {
 		said := ""
-		if !x.said.failed && x.said.dressed == "" {
+		told := x.step.probe == probeUnknown && mentions(x.said.text, x.step.wrong[0]) // that it was ignored
+		if !x.said.failed && x.said.dressed == "" && !told {
 			said = fmt.Sprintf("A call with %s succeeded: %s", x.step.probe, quoted(x.said.text))
 		}
 		v.of(x.step.tool, x, said)
 	}
 }
 
+// ofElse reports whether a failure is of something else than the call: the machine, the network, an account, what the client can do.
+func (s *said) ofElse() bool {
+	if s.record == nil {
+		return false
+	}
+	switch s.record.Kind.Class() {
+	case recourse.ClassAuth, recourse.ClassAllowance, recourse.ClassUpstream:
+		return true
+	default:
+		return s.record.Retry == recourse.RetryAfterSetup || s.record.Kind == recourse.KindMissingCapability
+	}
+}
+
 // refusedArguments returns the calls with wrong arguments that were refused with a text, and not for being calls of this tool.
 func refusedArguments(t *transcript) (found []*exchange) {
 	for _, x := range t.of(wrongArguments...) {
-		if x.said.failed && x.said.text != "" && x.said.code != wire.CodeMethodNotFound {
+		if x.said.failed && x.said.text != "" && x.said.code != wire.CodeMethodNotFound && !x.said.ofElse() {
 			found = append(found, x)
 		}
 	}
@@ -262,6 +277,8 @@ func unknownTool(t *transcript, v *verdict) {
 	for _, x := range t.of(probeNoTool) {
 		said := ""
 		switch {
+		case x.said.ofElse(): // it did not come so far
+			continue
 		case !x.said.failed:
 			said = "The call of a tool that does not exist succeeded: " + quoted(x.said.text)
 		case x.said.rpc && x.said.code != wire.CodeInvalidParams:

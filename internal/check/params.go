@@ -194,9 +194,12 @@ func long(bytesOf int) json.Value {
 	return append(append([]byte{'"'}, bytes.Repeat([]byte("x"), bytesOf)...), '"')
 }
 
-// blamesAnother reports whether a refusal names an argument that was made up to be right, and is not: a server may stop there.
+// blamesAnother reports whether a refusal names an argument that was made up to be right, or its value: a server may stop there.
 func blamesAnother(x *exchange) bool {
 	const letters = 3 // a shorter name may stand in any sentence
+	if strings.Contains(x.said.text, absentID) {
+		return true
+	}
 	for i := range x.step.tool.params {
 		name := x.step.tool.params[i].name
 		if len(name) < letters || slices.Contains(x.step.wrong, name) {

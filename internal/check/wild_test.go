@@ -151,8 +151,13 @@ func TestWildAnswers(t *testing.T) {
 	contracttest.Golden(t, "wild.yaml", rates.String())
 }
 
-// pickyServer wants a URL, and its schema does not say so in a way that a validator checks.
-type pickyServer struct{ wildServer }
+// pickyServer answers every call in these words.
+type pickyServer struct {
+	wildServer
+
+	words    string
+	succeeds bool
+}
 
 func (s pickyServer) Open(context.Context) (server.Conn, error) { return s, nil }
 
@@ -164,19 +169,41 @@ func (s pickyServer) Send(ctx context.Context, m server.Message) server.Answer {
 	case said.Method == "tools/list":
 		text = `{"tools":[{"name":"fetch","description":"Fetches a page.","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object",` +
 			`"properties":{"url":{"type":"string"}},"required":["url"],"additionalProperties":false}}]}`
-	case said.Method == "tools/call" && said.Params.Name == "fetch":
-		text = `{"isError":true,"content":[{"type":"text","text":"url is not an absolute URL"}]}`
+	case said.Method == "tools/call" && (said.Params.Name == "fetch" || s.words == noBrowser):
+		text = fmt.Sprintf(`{"isError":%t,"content":[{"type":"text","text":%q}]}`, !s.succeeds, s.words)
 	default:
 		return s.wildServer.Send(ctx, m)
 	}
 	return server.Answer{Text: []byte(rpcResult(m.ID, text)), Status: 200}
 }
 
-// A refusal of another argument, which the check has made up, is not held against a server.
+// noBrowser is how a server fails on a machine that lacks what it needs, whatever it is asked.
+const noBrowser = "Error: Chromium distribution 'chrome' is not found at /opt/chrome. Run npx playwright install chrome"
+
+// A tool that ignores an argument that it does not have, and says so, hides nothing.
+func TestIgnoredAndTold(t *testing.T) {
+	t.Parallel()
+	report := check.Check(t.Context(), pickyServer{words: "Ignored: recourse_check.", succeeds: true}, check.Options{Mode: check.Safe})
+	for i := range report.Findings {
+		if f := &report.Findings[i]; f.Rule == "arguments-refused" && strings.Contains(f.Said, "the tool does not have") {
+			t.Error(f.Said)
+		}
+	}
+}
+
+// A refusal of another argument, which the check has made up, is not held against a server, and one of something else is none of
+// arguments: the schema does not say that a URL is absolute, and the machine lacks a browser.
 func TestMadeUpArguments(t *testing.T) {
 	t.Parallel()
-	report := check.Check(t.Context(), pickyServer{}, check.Options{Mode: check.Safe})
-	if found := sentences(report, "argument-named"); found != nil {
-		t.Error(found)
+	for _, words := range []string{
+		"url is not an absolute URL", noBrowser, "MCP error -32601: Tool fetch requires task augmentation",
+		"There is no file recourse-check-0f5c2e-no-such-thing", "Session recourse-check-0f5c2e-no-such-thing was not found",
+	} {
+		report := check.Check(t.Context(), pickyServer{words: words}, check.Options{Mode: check.Safe})
+		for _, rule := range []string{"argument-named", "unknown-tool", "no-secret"} {
+			if found := sentences(report, rule); found != nil {
+				t.Error(found)
+			}
+		}
 	}
 }
