@@ -18,6 +18,7 @@ type detail struct {
 
 	start, end int  // of the line
 	mention    int  // where the last word of the name of a secret in this line ends; -1: there is none
+	told       bool // one of them is not the name of a member of JSON
 	nameless   bool // the text has none
 	holds      holds
 	reach      int // where what was found ends
@@ -29,6 +30,7 @@ type detail struct {
 	stop                                                                                         int // where the word of a URL ends
 
 	announced [len(announcers)]int
+	kinds     *kinds
 }
 
 func (m *Masker) detail(s string) detail {
@@ -37,7 +39,7 @@ func (m *Masker) detail(s string) detail {
 
 // line returns what the line from start to end may hold, and where that ends.
 func (l *detail) line(start, end int) (holds holds, reach int) {
-	l.start, l.end, l.holds, l.reach, l.colon, l.mention = start, end, 0, end, -1, -1
+	l.start, l.end, l.holds, l.reach, l.colon, l.mention, l.told = start, end, 0, end, -1, -1, false
 	s, begin := l.s[:end], l.begin
 	run := start // where the word of base64 begins
 	for i := start; i < len(s); i++ {
@@ -120,6 +122,7 @@ func (l *detail) word(at, end int, kinds kind) {
 	if !l.nameless && (kinds&aMixer != 0 || sorts&ofName != 0 || end-at > 5 && l.names.End(s[at:end]) ||
 		end < l.end && s[end] >= utf8.RuneSelf) && l.names.Within(s, at, end) {
 		l.mention = end
+		l.told = l.told || !l.isMember(at, end)
 	}
 	if sorts &^= ofName; sorts != 0 {
 		l.begins(at, sorts)
@@ -133,6 +136,16 @@ func (l *detail) word(at, end int, kinds kind) {
 	case s[end] == ' ' && strings.HasSuffix(s[at:end], "7z"):
 		l.commanded(end-len("7z"), "7z")
 	}
+}
+
+// isMember reports whether a word is the name of a member of JSON, which is neither a value nor an element.
+func (l *detail) isMember(at, end int) bool {
+	line := l.s[l.start:at]
+	if !strings.HasSuffix(line, `"`) || !strings.HasPrefix(l.s[end:l.end], `":`) {
+		return false
+	}
+	line = trimEnd(line[:len(line)-1], &blanks)
+	return line != "" && (line[len(line)-1] == ',' || line[len(line)-1] == '{')
 }
 
 // begins looks at a word that may begin something of these sorts.
@@ -186,13 +199,30 @@ func (l *detail) resolution(at int) {
 	}
 }
 
+// kinds remember what names say of their values: most of them come again.
+type kinds [32]struct {
+	name string
+	kind secret.Kind
+}
+
+func (k *kinds) of(name string) secret.Kind {
+	known := &k[(len(name)*5+int(name[0])+int(name[len(name)-1])*3)%len(k)]
+	if known.name != name {
+		known.name, known.kind = name, secret.Of(name)
+	}
+	return known.kind
+}
+
 // value looks for a value that is named like a secret.
 func (l *detail) value(sign int) {
 	const longest = 128 // bytes of a name, with what is beside it
 	if l.mention < 0 || sign-l.mention > longest || sign < l.named {
 		return
 	}
-	if value, ok := valueOf(l.s, sign, secret.Of, isNamed); ok {
+	if l.kinds == nil {
+		l.kinds = new(kinds)
+	}
+	if value, ok := valueOf(l.s, sign, l.kinds.of, isNamed); ok {
 		l.named = value.end
 		l.found(aName, value.end)
 	}
@@ -260,7 +290,7 @@ func (l *detail) connection(at int) {
 func (l *detail) whole() {
 	line := l.s[l.start:l.end]
 	if l.mention >= 0 {
-		if mayBeMarked(line) {
+		if mayBeMarked(line, l.told) {
 			l.holds |= aMark
 		}
 		if len(options(line)) > 0 {

@@ -56,7 +56,7 @@ func (l *detail) beyond(i int) {
 	}
 	may := l.begin.wide[pairOf(rest)]
 	if may&aMention != 0 && !l.nameless && l.names.BeginBeyond(rest) {
-		l.mention = i + 1
+		l.mention, l.told = i+1, true
 	}
 	if may&aLookalike != 0 && l.holds&aSpelling == 0 {
 		if _, size := unspell(rest); size > 0 {

@@ -155,17 +155,19 @@ func nearBefore(before string, words ...string) bool {
 // inBrackets reports whether what stands before a comma and a quote may be a name after a bracket, as in {password,"x"}.
 func inBrackets(before, _ string) bool {
 	const longest = 64
-	end := len(strings.TrimRight(before, " \"'"))
+	end := len(trimEnd(before, &quotesAndBlanks))
 	start := end
 	for start > 0 && end-start < longest && (isWord(before[start-1]) || before[start-1] == '-') {
 		start--
 	}
-	head := strings.TrimRight(before[max(0, start-1):start], "\"'")
-	if head == "" && start > 1 {
-		head = before[start-2 : start-1]
+	head := start - 1
+	if head > 0 && isQuote(before[head]) {
+		head--
 	}
-	return end > start && (head == "{" || head == "(") && nameOf(before[start:end])
+	return end > start && head >= 0 && (before[head] == '{' || before[head] == '(') && nameOf(before[start:end])
 }
+
+var quotesAndBlanks = setOf(" \"'")
 
 // toldSecret is namesSecret where a word may stand in place of the secret.
 func toldSecret(name, value string) bool { return namesSecret(name, value) && isTold(value) }

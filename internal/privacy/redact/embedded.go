@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/privacy/secret"
-	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // embedded masks the JSON objects and arrays within a text whose names may be those of secrets. Their structure says more than
@@ -20,7 +19,7 @@ func (m *Masker) embedded(s string, layer int, b *budget) (masked string, namele
 	inside := *m
 	inside.spoken = false
 	var out strings.Builder
-	done := 0
+	raw, r, done := []byte(s), inside.reader(b), 0
 	for at, failed := 0, 0; at < len(s) && failed < failures; {
 		start := at + indexOfSet(s[at:], &opensObject)
 		if start == len(s) {
@@ -30,7 +29,7 @@ func (m *Masker) embedded(s string, layer int, b *budget) (masked string, namele
 		if !opensJSON(s[at:]) {
 			continue
 		}
-		size := sizeOfJSON(s[start:])
+		size := r.sizeOf(raw[start:])
 		if size == 0 {
 			failed++
 			continue
@@ -39,9 +38,9 @@ func (m *Masker) embedded(s string, layer int, b *budget) (masked string, namele
 		if !secret.Mentions(s[start:at]) {
 			continue
 		}
-		if raw, err := inside.rewrite([]byte(s[start:at]), layer+1, b); err == nil {
+		if masked, err := r.rewrite(s[start:at], layer+1); err == nil {
 			out.WriteString(s[done:start])
-			out.Write(raw)
+			out.WriteString(masked)
 			done = at
 		}
 	}
@@ -71,13 +70,4 @@ func opensJSON(rest string) bool {
 	const blanks = 64
 	at := skip(rest, 0, blanks, isSpace)
 	return at < len(rest) && strings.IndexByte(`"{[`, rest[at]) >= 0
-}
-
-// sizeOfJSON returns the size of the object or array at the beginning of a text; 0 if there is none.
-func sizeOfJSON(s string) int {
-	dec := json.NewLenientDecoder(strings.NewReader(s))
-	if err := dec.SkipValue(); err != nil {
-		return 0
-	}
-	return int(dec.InputOffset())
 }

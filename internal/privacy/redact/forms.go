@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // forms.txt lists credentials that are known by how they look, each with the page
@@ -24,7 +25,8 @@ type form struct {
 	long   bool     // it may have several lines
 	source string
 	expr   func() *regexp.Regexp
-	least  func() int // length in bytes of the shortest text that expr matches
+	least  func() int        // length in bytes of the shortest text that expr matches
+	run    func() *[256]bool // expr is a run of these bytes that is at least so long; nil: it is not
 }
 
 // maxForm is how many bytes after its beginning are compared with a form. A longer credential is masked to its end. If
@@ -93,6 +95,7 @@ func parseForms(text string) []*form {
 		f.long = strings.Contains(expr, `\s`) && f.begin != nil && !strings.Contains(expr, `[^\s`)
 		f.expr = lazily(expr)
 		f.least = sync.OnceValue(func() int { return shortest(expr) })
+		f.run = sync.OnceValue(func() *[256]bool { return runOf(expr) })
 		forms = append(forms, f)
 	}
 	return forms
@@ -105,6 +108,37 @@ func shortest(expr string) int {
 		return 0
 	}
 	return shortestOf(parsed.Simplify())
+}
+
+// runForm is a pattern such as ^(?:[a-z]{16,}). What is outside of a class may be beyond ASCII.
+var runForm = lazily(`^\^\(\?:(\[[^\^\]\\](?:[^\]\\]|\\.)*\])\{\d+,\}\)$`)
+
+// runOf returns the bytes of such a pattern, or nil.
+func runOf(expr string) *[256]bool {
+	match := runForm().FindStringSubmatch(expr)
+	if match == nil {
+		return nil
+	}
+	of, class := new([256]bool), regexp.MustCompile(match[1])
+	for c := range byte(utf8.RuneSelf) {
+		of[c] = class.MatchString(ascii[c : c+1])
+	}
+	return of
+}
+
+// match returns the end of what a pattern matches at the beginning of s.
+func (f *form) match(s string) (end int, ok bool) {
+	if of := f.run(); of != nil {
+		for end < len(s) && of[s[end]] {
+			end++
+		}
+		return end, end >= f.least()
+	}
+	match := f.expr().FindStringIndex(s)
+	if match == nil {
+		return 0, false
+	}
+	return match[1], true
 }
 
 func shortestOf(re *syntax.Regexp) int {
@@ -178,15 +212,12 @@ func (f *form) at(s string, begin, start int) (end int, ok bool) {
 	if f.long {
 		most = maxKey
 	}
-	match := f.expr().FindStringIndex(s[start:min(len(s), start+most)])
-	if match == nil {
+	size, ok := f.match(s[start:min(len(s), start+most)])
+	end = start + size
+	if !ok || !f.sure && !random(s[begin:end]) {
 		return 0, false
 	}
-	if !f.sure && !random(s[begin:start+match[1]]) {
-		return 0, false
-	}
-	end = start + match[1]
-	for match[1] == most && end < len(s) && (isToken(s[end]) || f.long && isSpace(s[end])) {
+	for size == most && end < len(s) && (isToken(s[end]) || f.long && isSpace(s[end])) {
 		end++
 	}
 	return end, true

@@ -34,8 +34,8 @@ func (m *Masker) Document(raw []byte) (masked []byte, ok bool) {
 	if b == nil {
 		b = newBudget()
 	}
-	masked, err := m.rewrite(raw, 0, b)
-	return masked, err == nil
+	text, err := m.reader(b).rewrite(string(raw), 0)
+	return []byte(text), err == nil
 }
 
 // Message returns a JSON-RPC message of a server to its client with its words masked. What the client has to give back
@@ -121,11 +121,10 @@ type level struct {
 	leaves  int // how many there were before it
 }
 
-// A reader finds the leaves of a JSON text.
+// A reader finds the leaves of JSON texts, one after the other.
 type reader struct {
 	m      *Masker
-	raw    []byte
-	all    string // raw
+	raw    string
 	dec    *json.Decoder
 	levels []level
 	leaves []leaf
@@ -157,17 +156,43 @@ func (r *reader) naming(name string) naming {
 	return found
 }
 
-// rewrite masks a JSON text. It does not recurse into the text's levels.
-func (m *Masker) rewrite(raw []byte, layer int, b *budget) ([]byte, error) {
-	const perLeaf = 4 // quotes, about
-	r := &reader{m: m, raw: raw, all: string(raw), leaves: make([]leaf, 0, bytes.Count(raw, []byte(`"`))/perLeaf)}
-	r.dec = json.NewLenientDecoder(bytes.NewBuffer(raw))
-	if err := r.read(); err != nil {
-		return nil, err
-	}
+// reader returns a reader whose texts share the budget.
+func (m *Masker) reader(b *budget) *reader {
 	inner := *m
 	inner.budget = b
-	return r.write(&inner, layer), nil
+	return &reader{m: &inner}
+}
+
+// rewrite masks a JSON text. It does not recurse into the text's levels.
+func (r *reader) rewrite(raw string, layer int) (string, error) {
+	const perLeaf = 4 // quotes, about
+	if r.raw, r.levels, r.leaves, r.arrays = raw, r.levels[:0], r.leaves[:0], 0; r.leaves == nil {
+		r.leaves = make([]leaf, 0, strings.Count(raw, `"`)/perLeaf)
+	}
+	r.decode([]byte(raw))
+	if err := r.read(); err != nil {
+		return "", err
+	}
+	return r.write(layer), nil
+}
+
+// decode makes the decoder read a text.
+func (r *reader) decode(raw []byte) {
+	from := bytes.NewBuffer(raw)
+	if r.dec == nil {
+		r.dec = json.NewLenientDecoder(from)
+	} else {
+		r.dec.Reset(from, r.dec.Options())
+	}
+}
+
+// sizeOf returns the size of the object or array at the beginning of a text; 0 if there is none.
+func (r *reader) sizeOf(raw []byte) int {
+	r.decode(raw)
+	if err := r.dec.SkipValue(); err != nil {
+		return 0
+	}
+	return int(r.dec.InputOffset())
 }
 
 // read reads one JSON text.
@@ -189,7 +214,7 @@ func (r *reader) read() error {
 		case '}', ']':
 			r.close(end)
 		case '"':
-			start := before + strings.IndexByte(r.all[before:], '"')
+			start := before + strings.IndexByte(r.raw[before:], '"')
 			text, asIs := r.stringOf(start, end)
 			if !asIs {
 				text = token.String()
@@ -256,7 +281,7 @@ func (r *reader) close(end int) {
 
 // stringOf returns the string from start to end if it is written as it is, in visible ASCII.
 func (r *reader) stringOf(start, end int) (text string, ok bool) {
-	text = r.all[start+1 : end-1]
+	text = r.raw[start+1 : end-1]
 	for i := range len(text) {
 		if c := text[i]; c == '\\' || c >= 0x7f {
 			return "", false
@@ -330,7 +355,7 @@ func (r *reader) scalar(kind json.Kind, end int) {
 	for start > 0 && ofNumbers[r.raw[start-1]] {
 		start--
 	}
-	digits := r.all[start:end]
+	digits := r.raw[start:end]
 	if top.hide != "" && isCount(top.name, digits) {
 		top.hide = ""
 	}
@@ -366,7 +391,7 @@ func (r *reader) valueEnds(top *level, start, end, first int, text string) {
 		top.values = append(top.values, first)
 	case top.says&pairValue != 0:
 		// A leaf around the value hides it. It shows nothing until it gets a mark.
-		r.leaves = slices.Insert(r.leaves, first, leaf{start: start, end: end, text: string(r.raw[start:min(end, start+1)]), array: -1})
+		r.leaves = slices.Insert(r.leaves, first, leaf{start: start, end: end, text: r.raw[start:min(end, start+1)], array: -1})
 		top.values = append(top.values, first)
 	}
 	top.hide = ""

@@ -9,8 +9,8 @@ import (
 )
 
 // write returns the text with its leaves masked.
-func (r *reader) write(m *Masker, layer int) []byte {
-	masked := r.masked(m, layer)
+func (r *reader) write(layer int) string {
+	masked := r.masked(layer)
 	var out []byte // nil until something differs
 	done := 0
 	for i, l := range r.leaves {
@@ -24,12 +24,12 @@ func (r *reader) write(m *Masker, layer int) []byte {
 	if out == nil {
 		return r.raw
 	}
-	return append(out, r.raw[done:]...)
+	return string(append(out, r.raw[done:]...))
 }
 
 // masked returns the leaves as they are written.
-func (r *reader) masked(m *Masker, layer int) []string {
-	texts := make([]string, len(r.leaves))
+func (r *reader) masked(layer int) []string {
+	m, texts := r.m, make([]string, len(r.leaves))
 	names := map[string]bool{}
 	for i := range r.leaves {
 		texts[i] = r.leaves[i].text

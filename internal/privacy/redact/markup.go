@@ -28,9 +28,10 @@ func marked(s string) []span {
 	return found
 }
 
-// mayBeMarked reports whether there may be such a value in a line that mentions a secret, or beside it.
-func mayBeMarked(line string) bool {
-	if strings.IndexByte(line, '<') >= 0 || namesMember(line) || len(tuples(line)) > 0 {
+// mayBeMarked reports whether there may be such a value in a line that mentions a secret, or beside it; told is false if it does so only
+// in names of members of JSON, which are not the values or elements that give a name.
+func mayBeMarked(line string, told bool) bool {
+	if strings.IndexByte(line, '<') >= 0 || told && namesMember(line) || (told || strings.Contains(line, "-p")) && len(tuples(line)) > 0 {
 		return true
 	}
 	found := false
@@ -41,7 +42,7 @@ func mayBeMarked(line string) bool {
 	if name, _, ok := headOf(line); found || ok && secret.Name(name) {
 		return true
 	}
-	line = strings.TrimRight(line, " \t\r")
+	line = trimEnd(line, &lineBlanks)
 	return strings.HasSuffix(line, ",") && strings.ContainsAny(line, "\"'") // a tuple may go on
 }
 
@@ -206,10 +207,12 @@ func member(s string, at int) (value span, ok bool) {
 	if value, ok = quotedAt(s, at); ok {
 		return value, true
 	}
-	value = span{at, at + indexOr(s[at:], " \t\r\n\"'`,;(){}[]<>")}
+	value = span{at, at + indexOfSet(s[at:], &endsMember)}
 	ends := value.end == len(s) || s[value.end] == '\n' || s[value.end] == '\r'
 	return value, value.end > value.start && (ends || s[value.end] == ',' || s[value.end] == ';' || isTold(s[value.start:value.end]))
 }
+
+var endsMember, endsQuoted = setOf(" \t\r\n\"'`,;(){}[]<>"), setOf("\"'\n")
 
 // quotedAt returns the text in quotes, which may be escaped once, on one line.
 func quotedAt(s string, at int) (value span, ok bool) {
@@ -218,7 +221,7 @@ func quotedAt(s string, at int) (value span, ok bool) {
 		return span{}, false
 	}
 	start := at + 1
-	end := start + indexOr(s[start:], "\"'\n")
+	end := start + indexOfSet(s[start:], &endsQuoted)
 	if end == len(s) || s[end] == '\n' || end == start {
 		return span{}, false
 	}
@@ -260,16 +263,21 @@ func directive(s string, start, end int) (value span, ok bool) {
 	at := skip(s, start, end-start, isBlank)
 	at = skip(s, at, end-at, func(c byte) bool { return isWord(c) || c == '-' || c == '.' })
 	next := skip(s, at, end-at, isBlank)
+	if at == next {
+		return span{}, false
+	}
 	text := strings.TrimRight(s[next:end], " \t\r;")
-	return span{next, next + len(text)}, at < next && isTold(text) && !strings.ContainsAny(text, " \t()")
+	return span{next, next + len(text)}, isTold(text) && !strings.ContainsAny(text, " \t()")
 }
+
+// lineBlanks are blanks at the end of a line; ofBlock may mark a YAML block there.
+var lineBlanks, ofBlock = setOf(" \t\r"), setOf("|>+-0123456789")
 
 // headOf returns the name at the end of a line, before a sign, and whether a YAML block follows it.
 func headOf(line string) (name string, block, ok bool) {
-	line = strings.TrimRight(line, " \t\r")
-	if head := strings.TrimRight(line, "|>+-0123456789"); len(line)-len(head) <= 3 && head != line &&
-		strings.ContainsAny(line[len(head):], "|>") {
-		line, block = strings.TrimRight(head, " \t"), true
+	line = trimEnd(line, &lineBlanks)
+	if head := trimEnd(line, &ofBlock); len(line)-len(head) <= 3 && strings.ContainsAny(line[len(head):], "|>") {
+		line, block = trimEnd(head, &blanks), true
 	}
 	if line == "" || line[len(line)-1] != ':' && line[len(line)-1] != '=' {
 		return "", false, false
@@ -333,7 +341,8 @@ func quotedBefore(s string, at int) string {
 		start--
 	}
 	name := s[start:end]
-	if start == 0 || !isQuote(s[start-1]) || name == "" || !isLetter((strings.TrimLeft(name, "-") + "0")[0]) {
+	bare := strings.TrimLeft(name, "-")
+	if start == 0 || !isQuote(s[start-1]) || bare == "" || !isLetter(bare[0]) {
 		return ""
 	}
 	return name

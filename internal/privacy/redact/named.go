@@ -205,12 +205,12 @@ func valueAt(s string, start int, name string, sign byte) (value span, ok bool) 
 	if rest := s[at:]; isMark(rest) || strings.HasPrefix(rest, "//") || strings.HasPrefix(rest, "{") || strings.HasPrefix(rest, "[") {
 		return span{}, false
 	}
-	end := at + indexOr(s[at:], " \t\r\n,;&)}]>\"'`|\\")
+	end := at + indexOfSet(s[at:], &endsValue)
 	text := s[at:end]
 	switch {
 	case text == "" || saysNothing(text) || isPlaceholder(text):
 		return span{}, false
-	case schemes[strings.ToLower(text)]:
+	case isScheme(text):
 		return afterScheme(s, at, end)
 	case strings.HasSuffix(text, "(") && end < len(s) && isCall(text):
 		inside, quoted := inQuotes(s, end)
@@ -223,14 +223,22 @@ func valueAt(s string, start int, name string, sign byte) (value span, ok bool) 
 	return span{at, end}, true
 }
 
+var endsValue = setOf(" \t\r\n,;&)}]>\"'`|\\")
+
 // behindPrefix returns the position of the quote after a prefix of a string in Python, b'...', or in SQL, N'...'.
 func behindPrefix(s string, at int) int {
 	const longest = 2
-	if end := skip(s, at, longest, func(c byte) bool { return strings.IndexByte("bruBRUNEX", c) >= 0 }); end < len(s) && isQuote(s[end]) {
+	end := at
+	for end < len(s) && end-at < longest && ofPrefix[s[end]] {
+		end++
+	}
+	if end < len(s) && isQuote(s[end]) {
 		return end
 	}
 	return at
 }
+
+var ofPrefix = setOf("bruBRUNEX")
 
 // behindDump returns the position of the value after what PHP's var_dump and print_r write before it: its visibility, and
 // its type on the next line, ["password":protected]=> string(8) "...".
@@ -297,6 +305,10 @@ func afterScheme(s string, at, end int) (value span, ok bool) {
 	return span{at, end}, true
 }
 
+func isScheme(text string) bool {
+	return len(text) <= len("negotiate") && schemes[strings.ToLower(text)]
+}
+
 var schemes = map[string]bool{"bearer": true, "basic": true, "token": true, "apikey": true, "negotiate": true}
 
 // inQuotes finds the text between quotes, which may be escaped.
@@ -339,7 +351,7 @@ func isPlaceholder(value string) bool {
 // saysNothing reports whether a value only says that a value is missing or wrong.
 func saysNothing(value string) bool {
 	const longest = 16
-	if len(value) > longest {
+	if len(value) > longest || value != "" && isDigit(value[0]) {
 		return false
 	}
 	switch strings.ToLower(strings.Trim(value, ".!")) {

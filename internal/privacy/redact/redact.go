@@ -176,8 +176,8 @@ func (m *Masker) plain(s string, layer int) string {
 	if layer < maxLayers && isDocument(s) {
 		inside := *m
 		inside.spoken = false
-		if raw, err := inside.rewrite([]byte(s), layer+1, b); err == nil {
-			return b.remember(string(raw))
+		if masked, err := inside.reader(b).rewrite(s, layer+1); err == nil {
+			return b.remember(masked)
 		}
 	}
 	s, nameless := m.embedded(b.cut(s), layer, b)

@@ -42,11 +42,18 @@ func isLoneCell(s string, p span, sign string) bool {
 // cellSigns are those between the cells of a table.
 var cellSigns = []string{"|", "│", "┃", "║", "\t", ",", ";"}
 
+// boxes is the first byte of those beyond ASCII.
+const boxes = '\xe2'
+
 // mayBeHead reports whether a line that mentions a secret may be the head of a table, or a row that has a name and its value. below is the
 // text after it.
 func mayBeHead(line, below string) bool {
-	line = strings.TrimRight(line, " \r")
+	line = trimEnd(line, &lineEnds)
+	drawn := strings.IndexByte(line, boxes) >= 0
 	for _, sign := range cellSigns {
+		if len(sign) > 1 && !drawn {
+			continue
+		}
 		first, _, ok := strings.Cut(line, sign)
 		if !ok {
 			continue
@@ -60,8 +67,10 @@ func mayBeHead(line, below string) bool {
 		}
 	}
 	next := lineAt(below, 0)
-	return (strings.Contains(line, "  ") || isRule(strings.TrimRight(next, " \r"))) && columnsOf(line, next) != nil
+	return (strings.Contains(line, "  ") || isRule(trimEnd(next, &lineEnds))) && columnsOf(line, next) != nil
 }
+
+var lineEnds = setOf(" \r")
 
 // table finds values in a table whose cells are separated by sign.
 func table(s, sign string) []span {
@@ -153,11 +162,19 @@ func headName(cell string, column int) (name string, ok bool) {
 		cell = strings.TrimPrefix(cell, " ")
 	}
 	name = strings.Trim(cell, " \t*`\"'")
-	return name, len(name) <= longest && !strings.ContainsAny(name, "=:.!?{}[]") && strings.Count(name, " ") <= 1
+	return name, len(name) <= longest && indexOfSet(name, &outsideHeads) == len(name) && strings.Count(name, " ") <= 1
 }
+
+// beginsRule are the bytes with which such a line begins, in ASCII and beyond.
+var beginsRule = setOf(" |+-:=\t\xe2")
+
+var outsideHeads = setOf("=:.!?{}[]")
 
 // isRule reports whether a line separates the head of a table from its rows.
 func isRule(line string) bool {
+	if line == "" || !beginsRule[line[0]] {
+		return false
+	}
 	if strings.Contains(line, "──") || strings.Contains(line, "━━") || strings.Contains(line, "══") {
 		return strings.Trim(line, " ─━═│┃║┌┐└┘├┤┬┴┼╔╗╚╝╠╣╦╩╬╒╕╘╛╞╡╤╧╪╟╢┏┓┗┛┣┫┳┻╋┡┩╇┠┨╭╮╰╯") == ""
 	}

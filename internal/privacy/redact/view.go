@@ -15,12 +15,14 @@ type view struct {
 	under  *view // what this is a view of; nil: the original
 }
 
-// undone is a spelling: its bytes in the original, and in the view.
-type undone struct{ from, in span }
+// undone is a spelling: where it begins in the original and in the view, and how many bytes it has there. Some texts have very many.
+type undone struct {
+	from, in   int32
+	fromN, inN uint16
+}
 
 // viewOf returns the view of s; ok is false when there is nothing to undo.
 func viewOf(s string) (v view, ok bool) {
-	const usual = 16 // bytes for each spelling
 	var b []byte
 	done := 0
 	for i := 0; i < len(s); {
@@ -34,12 +36,14 @@ func viewOf(s string) (v view, ok bool) {
 			continue
 		}
 		if b == nil {
-			b, v.undone = make([]byte, 0, len(s)), make([]undone, 0, (len(s)-i)/usual+1)
+			b = make([]byte, 0, len(s))
+		}
+		if len(v.undone) == cap(v.undone) {
+			v.undone = slices.Grow(v.undone, len(v.undone)+1)
 		}
 		b = append(b, s[done:i]...)
-		at := len(b)
+		v.undone = append(v.undone, undone{int32(i), int32(len(b)), uint16(size), uint16(len(text))})
 		b = append(b, text...)
-		v.undone = append(v.undone, undone{span{i, i + size}, span{at, len(b)}})
 		i += size
 		done = i
 	}
@@ -55,7 +59,7 @@ func (v *view) changed() *text {
 	const around = 2
 	t := &text{s: v.text}
 	for _, u := range v.undone {
-		t.addLines(u.in)
+		t.addLines(span{int(u.in), int(u.in) + int(u.inN)})
 	}
 	t.widen(around)
 	return t
@@ -80,20 +84,20 @@ func (v *view) original(p span) span {
 // place returns where in the original a byte of the view begins.
 func (v *view) place(at int) int {
 	i, _ := slices.BinarySearchFunc(v.undone, at, func(u undone, at int) int {
-		if u.in.end <= at {
+		if int(u.in)+int(u.inN) <= at {
 			return -1
 		}
 		return 1
 	})
 	// Of the spellings, i end before it.
 	switch {
-	case i < len(v.undone) && at >= v.undone[i].in.start:
-		return v.undone[i].from.start
+	case i < len(v.undone) && at >= int(v.undone[i].in):
+		return int(v.undone[i].from)
 	case i == 0:
 		return at
 	default:
 		before := v.undone[i-1]
-		return before.from.end + at - before.in.end
+		return int(before.from) + int(before.fromN) + at - int(before.in) - int(before.inN)
 	}
 }
 

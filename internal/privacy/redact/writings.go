@@ -1,10 +1,10 @@
 package redact
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/recoursehq/recourse/internal/privacy/secret"
 )
@@ -64,9 +64,9 @@ func writtenNear(s string) []span { return writtenAs(s, nearWritings) }
 func writtenAs(s string, list []writing) []span {
 	var found []span
 	stands := make([]bool, len(list))
-	writingsIn(s, func(of *writing, _ int) bool {
+	writingsIn(s, func(held *heldText, _ int) bool {
 		for i := range list {
-			stands[i] = stands[i] || of == &list[i]
+			stands[i] = stands[i] || held.of == &list[i]
 		}
 		return true
 	})
@@ -91,53 +91,83 @@ func writtenAs(s string, list []writing) []span {
 
 // isWritten reports whether a line that mentions a secret may have one that is so written.
 func isWritten(line string) (is bool) {
-	writingsIn(line, func(of *writing, at int) bool {
-		is = of.isAt(line, at)
+	writingsIn(line, func(held *heldText, at int) bool {
+		is = held.of.holdsAt(line, at, held.text)
 		return !is
 	})
 	return is
 }
 
-// writingsIn calls visit with each writing of which a text stands at a position, in any case, until it returns false.
-func writingsIn(s string, visit func(of *writing, at int) bool) {
-	for i := 0; i+1 < len(s); i++ {
-		if !writingTexts.begins[s[i]] {
+// writingsIn calls visit with each text of a writing that stands at a position, in any case, until it returns false.
+func writingsIn(s string, visit func(held *heldText, at int) bool) {
+	held, head := heldTexts(), 0
+	for i := 0; i <= len(s); i++ {
+		if head = head << 5 % len(held.heads); i < len(s) {
+			head |= int(s[i] & 0x1f)
+		}
+		at := i - 2
+		if !held.heads[head] || at < 0 {
 			continue
 		}
-		for _, text := range writingTexts.groups[writingTexts.byHead[headOf2(s[i:])]] {
-			if !hasPrefixFold(s[i:], text) {
-				continue
-			}
-			for _, of := range byText[text] {
-				if !visit(of, i) {
-					return
-				}
+		for j := range held.groups[head>>5] {
+			if text := &held.groups[head>>5][j]; hasPrefixFold(s[at:], text.lower) && !visit(text, at) {
+				return
 			}
 		}
 	}
 }
 
-// byText has all writings, by the texts that they hold in lower case.
-var byText = func() map[string][]*writing {
-	by := map[string][]*writing{}
+// A heldText is a text that a writing holds.
+type heldText struct {
+	text, lower string
+	of          *writing
+}
+
+// A heldIndex has them by the hash of their first two bytes, and tells which three bytes they begin with.
+type heldIndex struct {
+	heads  [1 << 15]bool
+	groups [1 << 10][]heldText
+}
+
+var heldTexts = sync.OnceValue(func() *heldIndex {
+	held := &heldIndex{}
 	for _, list := range [...][]writing{writings, nearWritings, otherWritings} {
 		for i := range list {
 			for _, text := range list[i].holds {
-				text = strings.ToLower(text)
-				by[text] = append(by[text], &list[i])
+				held.add(heldText{text, strings.ToLower(text), &list[i]})
 			}
 		}
 	}
-	return by
-}()
+	return held
+})
 
-var writingTexts = newWords(slices.Collect(maps.Keys(byText))...)
+// add adds a text. Less than three bytes are followed by any.
+func (h *heldIndex) add(text heldText) {
+	head, more := 0, 1
+	for i := range 3 {
+		head <<= 5
+		if i < len(text.lower) {
+			head |= int(text.lower[i] & 0x1f)
+		} else {
+			more <<= 5
+		}
+	}
+	for ; more > 0; more-- {
+		h.heads[head] = true
+		if group := &h.groups[head>>5]; len(*group) == 0 || (*group)[len(*group)-1] != text {
+			*group = append(*group, text)
+		}
+		head++
+	}
+}
 
 // isAt reports whether it may be where one of its texts stands.
 func (of *writing) isAt(s string, at int) bool {
-	return slices.ContainsFunc(of.holds, func(text string) bool {
-		return strings.HasPrefix(s[at:], text) && (of.may == nil || of.may(s[:at], s[at+len(text):]))
-	})
+	return slices.ContainsFunc(of.holds, func(text string) bool { return of.holdsAt(s, at, text) })
+}
+
+func (of *writing) holdsAt(s string, at int, text string) bool {
+	return strings.HasPrefix(s[at:], text) && (of.may == nil || of.may(s[:at], s[at+len(text):]))
 }
 
 // around reports whether one of the texts that the writing holds stands at a word, or begins with a sign before it or within it.
@@ -209,18 +239,18 @@ func beginsOption(_, behind string) bool {
 
 // pointsAt reports whether an arrow may lead from a name to a secret.
 func pointsAt(before, behind string) bool {
+	const longest, longestValue = 61, 1000
 	before = strings.TrimRight(before, " \t\"']")
-	behind = strings.TrimLeft(behind, " \t\"'")
-	value := behind[:indexOr(behind, " \t\n\r\"',;()")]
-	if before == "" || !strings.ContainsAny(value, "0123456789") {
-		return false
-	}
-	const longest = 61
 	start := len(before)
 	for start > 0 && len(before)-start < longest && (isWord(before[start-1]) || before[start-1] == '.' || before[start-1] == '-') {
 		start--
 	}
-	return nameOf(before[start:])
+	if !nameOf(before[start:]) {
+		return false
+	}
+	value := strings.TrimLeft(behind, " \t\"'")
+	value = value[:min(len(value), longestValue)]
+	return strings.ContainsAny(value[:indexOr(value, " \t\n\r\"',;()")], "0123456789")
 }
 
 func holdsOne(s string, texts []string) bool {

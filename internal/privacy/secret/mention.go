@@ -30,8 +30,12 @@ func (w *Words) Within(text string, start, end int) bool {
 		for i < len(text) && sorts[text[i]] == digit {
 			i++
 		}
-		if (i == len(text) || sorts[text[i]] == sign) && letters != "" && !w.Begin(letters) && !w.End(letters) { // true of most words
-			continue
+		next := byte(sign)
+		if i < len(text) {
+			next = sorts[text[i]]
+		}
+		if letters != "" && (next == sign && !w.Begin(letters) || next == beyond && w.heads[threeOf(letters)] == 0) && !w.End(letters) {
+			continue // true of most words
 		}
 		var found bool
 		if i, found = w.haveAt(text, start); found {
