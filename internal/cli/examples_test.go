@@ -80,7 +80,7 @@ func loadConfig(text string) error {
 		LookupEnv: func(name string) (string, bool) { return strings.Repeat(name, 4), true },
 		KnownContracts: []string{
 			"recourse", "fieldmcp", "commerce", "studies", "patterns", "terra",
-			"orders", // drafted by recourse import
+			"orders", "github", "stripe", // drafted or written on the pages
 		},
 	})
 	if err != nil && elsewhere.ReplaceAllString(err.Error(), "") == "" {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -16,10 +18,13 @@ import (
 	"strings"
 	"unicode"
 
+	"golang.org/x/net/publicsuffix"
+
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/cli/client"
 	"github.com/recoursehq/recourse/internal/cli/term"
+	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/internal/upstream/openapi"
 )
 
@@ -60,7 +65,7 @@ func (c *importOpenAPI) Run(ctx context.Context, env *term.Environment) error {
 		return term.Usage(term.Hint(err, "give a document with OpenAPI 3.0 or 3.1, in YAML or JSON"))
 	}
 	if c.Name == "" {
-		c.Name = nameFor(survey.Title)
+		c.Name = nameFor(survey)
 	}
 	if !regexp.MustCompile(`^[a-z][a-z0-9_-]*$`).MatchString(c.Name) {
 		return term.Usage(term.Hint(
@@ -88,6 +93,7 @@ func (c *importOpenAPI) Run(ctx context.Context, env *term.Environment) error {
 	}
 	term.Printf(env.Stdout, "wrote %s and %s\n\nRead them, and check what is served:\n\n    recourse serve --check -c %s\n",
 		c.Output, beside, c.Output)
+	tellMany(env.Stdout, survey)
 	return nil
 }
 
@@ -106,14 +112,14 @@ func (c *importOpenAPI) read(ctx context.Context) (text []byte, source *url.URL,
 // descriptionError returns the failure for a description that could not be read, from source or, if that is nil,
 // from a file.
 func descriptionError(err error, source *url.URL) error {
-	status, answered := errors.AsType[openapi.StatusError](err)
+	refused, answered := errors.AsType[*openapi.StatusError](err)
 	e := recourse.From(err)
 	if source != nil && errors.Is(err, io.EOF) {
 		e = recourse.Unreachable("")
 	}
 	switch {
 	case answered:
-		e = recourse.FromStatus("The server", int(status))
+		e = refused.Failure
 		switch e.Kind.Class() {
 		case recourse.ClassAuth, recourse.ClassPermission:
 			e = e.WithHint("download the description, and give the file instead")
@@ -131,11 +137,58 @@ func descriptionError(err error, source *url.URL) error {
 
 var separators = regexp.MustCompile(`[^a-z0-9]+`)
 
-// nameFor returns a name for an API.
-func nameFor(title string) string {
+// nameFor returns a name for an API: from its host, as github for https://api.github.com, or else from its title, in whole words.
+func nameFor(survey *openapi.Survey) string {
+	if base, err := url.Parse(survey.Base); err == nil && net.ParseIP(base.Hostname()) == nil {
+		if host, err := publicsuffix.EffectiveTLDPlusOne(base.Hostname()); err == nil {
+			name, _, _ := strings.Cut(host, ".")
+			return cmp.Or(words(name), "api")
+		}
+	}
+	return cmp.Or(words(survey.Title), "api")
+}
+
+// words returns the first words of a text, in the form of a name: one at least, and at most 24 characters of others.
+func words(text string) string {
 	const most = 24
-	name := strings.Trim(separators.ReplaceAllString(strings.ToLower(title), "-"), "-0123456789")
-	return cmp.Or(strings.TrimRight(name[:min(len(name), most)], "-"), "api")
+	name := strings.Trim(separators.ReplaceAllString(strings.ToLower(text), "-"), "-0123456789")
+	if len(name) <= most {
+		return name
+	}
+	if end := strings.LastIndexByte(name[:most+1], '-'); end > 0 {
+		return name[:end]
+	}
+	name, _, _ = strings.Cut(name, "-")
+	return name
+}
+
+// manyTools is more than models choose well among.
+const manyTools = 40
+
+// tellMany warns of an API that offers too many tools, with the tags by which they can be narrowed.
+func tellMany(out io.Writer, s *openapi.Survey) {
+	offered, tags := 0, map[string]int{}
+	for _, o := range s.Operations {
+		if o.Err == nil && o.Reads {
+			offered++
+			for _, tag := range o.Tags {
+				tags[tag]++
+			}
+		}
+	}
+	if offered <= manyTools {
+		return
+	}
+	term.Printf(out, "\nThese are %d tools, and models choose badly among more than %d. Narrow operations in the file by paths", offered, manyTools)
+	if len(tags) == 0 {
+		term.Printf(out, ".\n")
+		return
+	}
+	byCount := slices.SortedFunc(maps.Keys(tags), func(a, b string) int { return cmp.Or(cmp.Compare(tags[b], tags[a]), cmp.Compare(a, b)) })
+	term.Printf(out, ", or by tags, such as {methods: [GET], tags: [%s]}:\n\n", visible.Escape(byCount[0]))
+	for _, tag := range byCount {
+		term.Printf(out, "    %4d  %s\n", tags[tag], visible.Escape(tag))
+	}
 }
 
 // config returns the configuration.
@@ -158,6 +211,9 @@ func (c *importOpenAPI) config(s *openapi.Survey, contractFile string) string {
 	fmt.Fprintf(&b, "    contract: %s\n", c.Name)
 	for _, credential := range s.Credentials {
 		b.WriteString(credentialLine(c.Name, credential))
+	}
+	if len(s.Credentials) == 0 {
+		b.WriteString(strings.TrimSuffix(credentialLine(c.Name, openapi.Credential{}), "\n") + "; the description names no credential\n")
 	}
 	b.WriteString(routes(s.Operations))
 	return b.String()
@@ -261,10 +317,10 @@ func contractDraft(name string, s *openapi.Survey) string {
 			entry(fmt.Sprintf("%s_%d", slug(name), f.Status), "status: "+strconv.Itoa(f.Status))
 		}
 	}
-	if entries.Len() > 0 {
-		b.WriteString("codes:\n" + entries.String())
+	if entries.Len() == 0 {
+		return b.String() + "codes: []   # the description declares no failures: add those that you meet\n"
 	}
-	return b.String()
+	return b.String() + "codes:\n" + entries.String()
 }
 
 // slug returns a text in the form of a code.

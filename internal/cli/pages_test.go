@@ -29,6 +29,8 @@ type step struct {
 var pagesThatRun = map[string]int{
 	"README.md":           2,
 	"docs/serving.md":     4,
+	"docs/stripe.md":      5,
+	"docs/team.md":        8,
 	"docs/tutorial.md":    8,
 	"docs/many.md":        7,
 	"docs/limits.md":      4,

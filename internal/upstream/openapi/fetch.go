@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/recoursehq/recourse"
 )
 
 const (
@@ -22,10 +25,13 @@ func IsURL(source string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// A StatusError is the HTTP status of an answer other than a description.
-type StatusError int
+// A StatusError is an HTTP answer other than a description, and what it says.
+type StatusError struct {
+	Status  int
+	Failure *recourse.Error // of the provider "The server"
+}
 
-func (e StatusError) Error() string { return fmt.Sprintf("the answer has status %d", int(e)) }
+func (e *StatusError) Error() string { return fmt.Sprintf("the answer has status %d", e.Status) }
 
 // Fetch returns the description at a URL. It takes at most 15 s and [MaxSize] bytes, and follows
 // redirects on the same host only.
@@ -55,7 +61,7 @@ func Fetch(ctx context.Context, source string) ([]byte, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, StatusError(resp.StatusCode)
+		return nil, &StatusError{resp.StatusCode, cmp.Or(recourse.FromHTTP("The server", resp), recourse.FromStatus("The server", resp.StatusCode))}
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, MaxSize+1))
 	if len(text) > MaxSize {

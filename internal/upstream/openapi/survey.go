@@ -24,6 +24,7 @@ type Survey struct {
 type Surveyed struct {
 	Method, Path, Tool, Summary string
 
+	Tags  []string
 	Reads bool
 	Err   error // why it cannot be a tool
 }
@@ -56,7 +57,7 @@ func Look(text []byte, source *url.URL) (*Survey, error) {
 	codes := map[int]map[string]bool{}
 	for _, o := range doc.operations {
 		t, err := b.tool(o, &Route{})
-		found := Surveyed{Method: o.Method, Path: o.Path, Tool: o.tool, Summary: oneLine(o.Summary, maxTitle), Err: err}
+		found := Surveyed{Method: o.Method, Path: o.Path, Tool: o.tool, Summary: oneLine(o.Summary, maxTitle), Tags: o.Tags, Err: err}
 		if err == nil {
 			found.Reads = t.ReadOnly
 		}
