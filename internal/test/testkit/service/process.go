@@ -96,6 +96,14 @@ func (p *Process) end() {
 // Stop stops the service, which keeps its data. The service is gone when Stop returns.
 func (p *Process) Stop() { p.end() }
 
+// Kill kills it, and starts it again.
+func (p *Process) Kill(tb testing.TB) {
+	tb.Helper()
+	p.signal(tb, killProcess)
+	p.end()
+	p.Start(tb)
+}
+
 // Start starts it again.
 func (p *Process) Start(tb testing.TB) {
 	tb.Helper()

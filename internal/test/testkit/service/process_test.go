@@ -101,4 +101,8 @@ func TestPostgresStopsAndStarts(t *testing.T) {
 	if got := psql(t, s.URL, "select n from a"); got != "7" {
 		t.Errorf("after a restart: %s", got)
 	}
+	s.Kill(t)
+	if got := psql(t, s.URL, "select n from a"); got != "7" {
+		t.Errorf("after it was killed: %s", got)
+	}
 }

@@ -8,8 +8,10 @@ import (
 	"os/exec"
 	"os/user"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // serviceUser is the user for services when the tests run as root, which PostgreSQL refuses: postgres, or
@@ -52,3 +54,29 @@ func giveAway(dir string) error {
 
 func pauseProcess(pid int) error  { return syscall.Kill(pid, syscall.SIGSTOP) }
 func resumeProcess(pid int) error { return syscall.Kill(pid, syscall.SIGCONT) }
+
+// killProcess kills a process, and on Linux its children as well: what they share would keep the next one from starting.
+func killProcess(pid int) error {
+	if err := pauseProcess(pid); err != nil { // so that it starts no more of them
+		return err
+	}
+	for children := livingChildren(pid); len(children) > 0; children = livingChildren(pid) {
+		for _, child := range children {
+			_ = syscall.Kill(child, syscall.SIGKILL) // it may have ended
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return syscall.Kill(pid, syscall.SIGKILL)
+}
+
+// livingChildren returns none where there is no such file.
+func livingChildren(pid int) (living []int) {
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
+	for _, child := range strings.FieldsSeq(string(children)) {
+		stat, err := os.ReadFile("/proc/" + child + "/stat")
+		if id, notNumber := strconv.Atoi(child); err == nil && notNumber == nil && !strings.Contains(string(stat), ") Z ") {
+			living = append(living, id)
+		}
+	}
+	return living
+}
