@@ -293,3 +293,32 @@ func TestOnceCallers(t *testing.T) {
 		})
 	}
 }
+
+// What a repetition gets is in the author's log.
+func TestOnceIsLogged(t *testing.T) {
+	t.Parallel()
+	server, log := newServer(), new(journal)
+	mcp.AddTool(server, &mcp.Tool{Name: "pay"},
+		func(_ context.Context, _ *mcp.CallToolRequest, in map[string]any) (*mcp.CallToolResult, map[string]int64, error) {
+			if in["reference"] == "lost" {
+				return nil, nil, errors.New("connection reset")
+			}
+			return nil, map[string]int64{"payment": 1}, nil
+		})
+	mcptool.Use(server, contract.MustBuiltin(contract.Default), mcptool.WithLogger(log.logger()),
+		mcptool.WithTool("pay", mcptool.WithOnce(mcptool.Once{Key: []string{"/reference"}})))
+	c := connect(t, server)
+	for _, call := range []struct{ arguments, want string }{
+		{`{"reference":"A-17"}`, ""},
+		{`{"reference":"A-17"}`, "once=replayed tool=pay"},
+		{`{"reference":"A-17","amount":2}`, "once=conflict tool=pay kind=conflict"},
+		{`{"reference":"lost"}`, "tool=pay kind=internal"},
+		{`{"reference":"lost"}`, "once=unknown tool=pay kind=timeout"},
+	} {
+		before := len(log.String())
+		pay(t.Context(), t, c, call.arguments, nil)
+		if lines := log.String()[before:]; !strings.Contains(lines, call.want) || (lines == "") != (call.want == "") {
+			t.Errorf("%s: want %q, got\n%s", call.arguments, call.want, lines)
+		}
+	}
+}

@@ -51,7 +51,8 @@ func (shared) toolOption()      {}
 func (c common) guard(g *guard) { c.change(g) }
 
 // WithLogger logs failures to log, one line each: at level info if the caller is at
-// fault, error for defects, else warn. Credentials in causes are masked. The default, and
+// fault, error for defects, else warn. What a repetition of a call that is made [Once] gets is logged as well, in the
+// attribute "once": replayed, in flight, unknown, known or conflict. Credentials in causes are masked. The default, and
 // nil, is slog.Default.
 func WithLogger(log *slog.Logger) CommonOption {
 	if log == nil {

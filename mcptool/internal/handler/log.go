@@ -22,6 +22,9 @@ var _ slog.LogValuer = cause{}
 func (x *handling) attrs() []slog.Attr {
 	attrs := make([]slog.Attr, 0, 12)
 	attrs = append(attrs, slog.String("request_id", x.requestID))
+	if x.once != "" {
+		attrs = append(attrs, slog.String("once", x.once))
+	}
 	if x.isCall() {
 		return append(attrs, slog.String("tool", clip(x.req.Tool)))
 	}

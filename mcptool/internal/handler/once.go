@@ -3,6 +3,7 @@ package handler
 import (
 	"context"
 	stdjson "encoding/json"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -55,6 +56,8 @@ func (x *handling) runOnce(ctx context.Context, handler Func) (any, error) {
 		if ask.Again && ctx.Err() == nil { // the client gets it now
 			_ = x.s.ledger.Delivered(ctx, claim.Row)
 		}
+		x.once = "replayed"
+		x.s.log.LogAttrs(ctx, slog.LevelInfo, "a call that is repeated gets the first answer", x.attrs()...)
 		return replayed(claim.Row.Answer)
 	default:
 		return nil, x.repeats(claim)
@@ -65,12 +68,16 @@ func (x *handling) runOnce(ctx context.Context, handler Func) (any, error) {
 func (x *handling) repeats(claim *once.Claim) *recourse.Error {
 	switch claim.Verdict {
 	case once.Other:
+		x.once = "conflict"
 		return toolcall.OnceConflict(claim.Row, x.req.Arguments)
 	case once.Repeat:
+		x.once = "known"
 		return toolcall.OnceKnown(claim.Row)
 	case once.UnderWay:
+		x.once = "in flight"
 		return toolcall.OnceUnderWay(onceRetry)
 	default:
+		x.once = "unknown"
 		return toolcall.OnceUnknown(claim.Row, 0)
 	}
 }

@@ -26,6 +26,7 @@ type handling struct {
 	listed    toolcall.Listed
 	fresh     bool        // the list was fetched for this request
 	ran       bool        // the handler was called
+	once      string      // what a repetition of a call got; "": it is none
 	wrote     atomic.Bool // something was changed on its behalf
 }
 
