@@ -105,6 +105,9 @@ func (k *keyed) claim(next next) *failure {
 		case claim.Waited:
 			k.out.Once = "waited"
 		}
+		if claim.Verdict != claims.First && claim.Row != nil {
+			k.out.First = claim.Row.RequestID
+		}
 		switch claim.Verdict {
 		case claims.First:
 			return k.carry(claim, next)

@@ -75,6 +75,7 @@ type Outcome struct {
 	Limit    string        // the name of the limit that refused it; "": none did
 	Reason   string        // why the request was not repeated; "": the question did not arise
 	Once     string        // what became of a call that is made once: first, replayed, waited, conflict ...; "": it is not
+	First    string        // the id of the request that has sent it before; "": none has
 	Form     string        // of the failure toward the client: tool_error, the code of JSON-RPC or the status of HTTP; "": passed on
 	Span     Span          // of a distributed trace; zero: the configuration does not ask for traces
 

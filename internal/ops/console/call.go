@@ -54,7 +54,7 @@ func (c *Console) call(r *http.Request) (*view, error) {
 		}
 	}
 	more := max(len(calls)-maxCalls, 0)
-	doubted, err := c.doubted(r.Context(), id)
+	doubted, err := c.doubted(r.Context(), calls[more:])
 	if err != nil {
 		return nil, err
 	}

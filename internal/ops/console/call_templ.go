@@ -96,7 +96,7 @@ func callPage(calls []*callView, all int, doubted []*once.Row) templ.Component {
 			}
 			if i == 0 {
 				for _, row := range doubted {
-					templ_7745c5c3_Err = settling(row).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = settling(row, c.RequestID).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -138,7 +138,7 @@ func callPage(calls []*callView, all int, doubted []*once.Row) templ.Component {
 }
 
 // settling lets an operator say what became of a call that is made once.
-func settling(row *once.Row) templ.Component {
+func settling(row *once.Row, page string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -229,9 +229,9 @@ func settling(row *once.Row) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var11 templ.SafeURL
-		templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinURLErrs(callURL(row.RequestID) + settlePath)
+		templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinURLErrs(callURL(page) + settlePath)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `call.templ`, Line: 54, Col: 83}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `call.templ`, Line: 54, Col: 74}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 		if templ_7745c5c3_Err != nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/recoursehq/recourse/internal/ops/journal"
 	"github.com/recoursehq/recourse/internal/policy/once"
 	"github.com/recoursehq/recourse/internal/store"
 )
@@ -20,12 +21,25 @@ const (
 	paramLanded = "landed"
 )
 
-// doubted returns what a request has sent that is made once, and of which nobody knows whether it has happened.
-func (c *Console) doubted(ctx context.Context, requestID string) ([]*once.Row, error) {
+// doubted returns what calls have sent, or repeat, that is made once, and of which nobody knows whether it has happened.
+func (c *Console) doubted(ctx context.Context, calls []*journal.Row) (rows []*once.Row, err error) {
 	if c.Once == nil {
 		return nil, nil
 	}
-	return c.Once.List(ctx, &store.OnceFilter{State: string(once.Unknown), RequestID: requestID, Limit: maxCalls})
+	ids := []string{calls[0].RequestID}
+	for _, call := range calls {
+		if call.First != "" && !slices.Contains(ids, call.First) {
+			ids = append(ids, call.First)
+		}
+	}
+	for _, id := range ids {
+		found, err := c.Once.List(ctx, &store.OnceFilter{State: string(once.Unknown), RequestID: id, Limit: maxCalls})
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, found...)
+	}
+	return rows, nil
 }
 
 // settle notes what an operator says of a call that is unknown, and has not changed since they have seen it.
@@ -40,7 +54,10 @@ func (c *Console) settle(r *http.Request) (*view, error) {
 		return nil, err
 	}
 	defer done()
-	rows, err := c.doubted(r.Context(), id)
+	if c.Once == nil {
+		return nil, errSettled
+	}
+	rows, err := c.Once.List(r.Context(), &store.OnceFilter{State: string(once.Unknown), ID: key, Limit: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +73,7 @@ func (c *Console) settle(r *http.Request) (*view, error) {
 		return nil, err
 	}
 	c.log.LogAttrs(r.Context(), slog.LevelInfo, "an operator has settled a call that is made once", slog.String("operator", operatorOf(r)),
-		slog.String("server", rows[i].Server), slog.String("tool", rows[i].Tool), slog.String("request_id", id),
+		slog.String("server", rows[i].Server), slog.String("tool", rows[i].Tool), slog.String("request_id", rows[i].RequestID),
 		slog.String("has_happened", landed))
 	return &view{to: string(callURL(id))}, nil
 }

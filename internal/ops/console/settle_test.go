@@ -97,6 +97,31 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+// An unknown call can also be settled on the page of a request that has repeated it, even if the journal does not have the first one.
+func TestSettleOnThePageOfARepetition(t *testing.T) {
+	t.Parallel()
+	s := openStore(t)
+	l := loseCall(t, s)
+	again := failed(l.repeat(t).Header.Get("X-Request-Id"), timeout())
+	again.First = l.id
+	write(t, s, again)
+	server := httptest.NewServer(console.New(console.Sources{Journal: s.Journal(), Once: s.Once()}, slog.New(slog.DiscardHandler)).Handler())
+	t.Cleanup(server.Close)
+	at := server.URL + "/calls/" + again.RequestID
+	_, page := visit(t, http.DefaultClient, at)
+	form := url.Values{"landed": {"no"}}
+	for _, found := range hidden.FindAllStringSubmatch(page, -1) {
+		form.Set(found[1], found[2])
+	}
+	resp, page := enter(t, http.DefaultClient, at+"/settle", form)
+	if resp.StatusCode != http.StatusOK || resp.Request.URL.String() != at || strings.Contains(page, "Settle it") {
+		t.Errorf("got HTTP %d at %s, and the page\n%s", resp.StatusCode, resp.Request.URL, page)
+	}
+	if a := l.repeat(t); !a.Succeeded() || l.server.Orders("A-17") != 1 {
+		t.Errorf("got %s with %d orders", a.Body, l.server.Orders("A-17"))
+	}
+}
+
 // refuses checks that somebody who has not signed in, another site, and a form that says nothing settle nothing.
 func (l *lost) refuses(t *testing.T, operator *http.Client, at string, form url.Values) {
 	t.Helper()

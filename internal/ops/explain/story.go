@@ -136,6 +136,9 @@ func (w *teller) ending(c *journal.Row) {
 	if c.Once != "" {
 		w.eventf(-1, "made once (docs/once.md): %s", c.Once)
 	}
+	if c.First != "" {
+		w.eventf(-1, "the request that sent it before: %s", c.First)
+	}
 	got := "no answer"
 	if c.Status != 0 {
 		got = fmt.Sprintf("HTTP %d with %d bytes", c.Status, c.Bytes)

@@ -43,6 +43,7 @@ type Row struct {
 	Sent      int             `json:"sent"`                  // number of attempts; at most 16 are listed
 	Final     string          `json:"notRepeated,omitempty"` // why it was not repeated
 	Once      string          `json:"once,omitempty"`        // what became of it, if it is made once
+	First     string          `json:"first,omitempty"`       // the request that had sent it before
 	Late      string          `json:"late,omitempty"`        // what the server's answer was, which came after the end; see [observe.Late]
 	Failure   *recourse.Error `json:"failure,omitempty"`     // as the client got it or, with Line, as it looks
 	Line      string          `json:"line,omitempty"`        // of the configuration, which would have had it told; "": it was told
@@ -95,7 +96,7 @@ func callOf(o *observe.Outcome, arguments config.Arguments) *Row {
 	c := &Row{
 		RequestID: o.ID, TraceID: o.TraceID(), Began: o.Began.UTC(), Took: Millis(o.Took), Server: o.Server, Contract: o.Contract,
 		Method: o.Method, Access: o.Caller.Access, Caller: o.Caller.Name, Org: o.Caller.Org, User: o.User, Peer: o.Peer,
-		Ending: o.End, Status: o.Status, Bytes: o.Bytes, Sent: o.Sent, Final: o.Reason, Once: o.Once, Observed: o.Observed,
+		Ending: o.End, Status: o.Status, Bytes: o.Bytes, Sent: o.Sent, Final: o.Reason, Once: o.Once, First: o.First, Observed: o.Observed,
 		Cause:   o.Cause(),
 		Failure: keptRecord(o, arguments),
 	}

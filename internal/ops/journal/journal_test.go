@@ -337,3 +337,28 @@ func TestLateAnswers(t *testing.T) {
 		}
 	})
 }
+
+// The row and the story of a repetition name the request that has sent the call before.
+func TestRepetitionsNameTheFirst(t *testing.T) {
+	t.Parallel()
+	w := begin(t, "sqlite:"+filepath.Join(t.TempDir(), "recourse.db"), all(), "tools: {order_create: {once: true}}")
+	w.server.Next(testkit.OrderCreate, faults.ResetBeforeAnswer())
+	var ids []string
+	for range 2 {
+		a, err := w.client.Call(t.Context(), testkit.OrderCreate, testkit.OrderArgs)
+		if err != nil || a.Succeeded() {
+			t.Fatalf("got %+v, %v", a, err)
+		}
+		ids = append(ids, a.Header.Get("X-Request-Id"))
+	}
+	w.settle(t, 2)
+	for i, want := range []string{"", ids[0]} {
+		calls, err := journal.Of(t.Context(), w.rows, ids[i])
+		if err != nil || len(calls) != 1 || calls[0].First != want {
+			t.Fatalf("got %+v, %v", calls, err)
+		}
+		if story := explain.Story(calls[0]).String(); want != "" && !strings.Contains(story, "the request that sent it before: "+want) {
+			t.Errorf("got story\n%s", story)
+		}
+	}
+}
