@@ -72,7 +72,7 @@ func killProcess(pid int) error {
 // livingChildren returns none where there is no such file.
 func livingChildren(pid int) (living []int) {
 	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
-	for _, child := range strings.FieldsSeq(string(children)) {
+	for child := range strings.FieldsSeq(string(children)) {
 		stat, err := os.ReadFile("/proc/" + child + "/stat")
 		if id, notNumber := strconv.Atoi(child); err == nil && notNumber == nil && !strings.Contains(string(stat), ") Z ") {
 			living = append(living, id)
