@@ -43,6 +43,9 @@ var overHTTP = []string{"hang-ups", "no-address", "header-checked", "lost-sessio
 // silent are the rules that a fixture breaks by not answering.
 var silent = []string{"answers", "provider-answers", "id-kept", "many-at-once", "split-lines"}
 
+// withSlow are the rules for which a fixture makes its slow call; "": for the good one.
+var withSlow = []string{"", "slow-beside", "cancel-running"}
+
 // fixtureReport checks a fixture that breaks a rule.
 func fixtureReport(t *testing.T, breaks string, options check.Options) *check.Report {
 	t.Helper()
@@ -68,6 +71,10 @@ func fixtureReport(t *testing.T, breaks string, options check.Options) *check.Re
 	}
 	if options.Mode == "" {
 		options.Mode, options.Writes = check.Owner, fixtureWrites(t)
+		if slices.Contains(withSlow, breaks) {
+			slow := check.Write{Tool: "order_get", Args: []byte(`{"order_id":"slow","limit":1}`), Slow: true}
+			options.Writes = append(options.Writes, slow)
+		}
 	}
 	if strings.HasPrefix(breaks, "provider-") {
 		options.Mode = check.Wired
@@ -174,6 +181,7 @@ var besides = map[string][]string{
 	"id-kept":             {"answers-once"},
 	"split-lines":         {"answers", "cancel-ignored", "many-at-once"},
 	"many-at-once":        {"answers"},
+	"slow-beside":         {"cancel-running"},
 	"starts-again":        {"starts"},
 }
 

@@ -370,8 +370,21 @@ func (f *fixture) serveStdio(in io.Reader, out io.Writer) {
 		}
 	}
 	read := bufio.NewReaderSize(in, 4<<20)
+	cancelled := make(chan struct{}, 1)
 	for {
 		text, err := f.line(read)
+		switch {
+		case strings.Contains(text, `"order_id":"slow"`) && f.breaks != "slow-beside":
+			go f.slowly(text, out, cancelled)
+			continue
+		case strings.Contains(text, `"order_id":"slow"`):
+			time.Sleep(slowCall)
+		case strings.Contains(text, "cancelled") && f.breaks != "cancel-running":
+			select {
+			case cancelled <- struct{}{}:
+			default:
+			}
+		}
 		for _, answer := range f.answer(text) {
 			fmt.Fprintln(out, answer)
 		}
@@ -384,6 +397,23 @@ func (f *fixture) serveStdio(in io.Reader, out io.Writer) {
 	}
 	if owner, _ := os.ReadFile(lock); string(owner) == strconv.Itoa(os.Getpid()) {
 		_ = os.Remove(lock)
+	}
+}
+
+// slowCall is how long the slow call takes.
+const slowCall = time.Second
+
+// slowly answers a call after a while, unless it is cancelled meanwhile.
+func (f *fixture) slowly(text string, out io.Writer, cancelled <-chan struct{}) {
+	for len(cancelled) > 0 { // one of before
+		<-cancelled
+	}
+	select {
+	case <-cancelled:
+	case <-time.After(slowCall):
+		var m message
+		_ = json.Unmarshal([]byte(text), &m)
+		fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"It is done."}]}}`+"\n", m.ID)
 	}
 }
 

@@ -78,6 +78,8 @@ var judges = map[string]func(*transcript, *verdict){
 	"many-at-once":        manyAtOnce,
 	"alive-after-faults":  aliveAfterFaults,
 	"cancel-ignored":      cancelIgnored,
+	"cancel-running":      cancelRunning,
+	"slow-beside":         slowBeside,
 	"hang-ups":            hangUps,
 	"starts-again":        startsAgain,
 	"leaves":              leaves,

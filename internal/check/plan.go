@@ -89,6 +89,7 @@ func plan(mode Mode, t *transcript) (steps []step) {
 	if owner {
 		add(probeStands, (*runner).stands)
 		add(probeWrites, (*runner).writes)
+		add(probeSlow, (*runner).slow)
 	}
 	if mode.includes(Wired) {
 		add(probeProvider, (*runner).wired)

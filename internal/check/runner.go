@@ -32,7 +32,7 @@ type Options struct {
 	Seed int
 	// Contract is what the server promises; nil: nothing.
 	Contract *contract.Contract
-	// Timeout is how long an answer may take; 0 means 10 s. The first one may take six times as long: a program may still be
+	// Timeout is how long an answer may take; 0 means 10 s. The first ones may take six times as long: a program may still be
 	// installed.
 	Timeout time.Duration
 	// Progress gets a line for each step; nil: none.
@@ -212,7 +212,11 @@ func (r *runner) list() {
 		if cursor != "" {
 			params = append(json.AppendQuote([]byte(`{"cursor":`), cursor), '}')
 		}
-		x := r.send(step{probe: probeList}, wire.MethodToolsList, params)
+		limit := r.options.Timeout
+		if page == 0 { // a gateway may have answered initialize for a program that is still being started
+			limit *= starting
+		}
+		x := r.exchange(limit, step{probe: probeList}, r.message(wire.MethodToolsList, params))
 		if x.answer.Text == nil || x.said.failed {
 			r.t.stopped = "tools/list: " + x.why()
 			return

@@ -30,6 +30,7 @@ type transcript struct {
 	again     *bool  // whether it started again after it was killed
 	writes    []*writeSeen
 	provider  []*providerSeen
+	slow      []*slowSeen
 	stands    []*exchange // the answers of verify calls before and after the tools that read were called
 	stopped   string      // why not all steps were taken
 	dying     bool        // because the server ended again and again

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/check"
@@ -179,6 +180,34 @@ func (s pickyServer) Send(ctx context.Context, m server.Message) server.Answer {
 
 // noBrowser is how a server fails on a machine that lacks what it needs, whatever it is asked.
 const noBrowser = "Error: Chromium distribution 'chrome' is not found at /opt/chrome. Run npx playwright install chrome"
+
+// patientServer notes how long it may take to list its tools.
+type patientServer struct {
+	pickyServer
+
+	within *time.Duration
+}
+
+func (s patientServer) Open(context.Context) (server.Conn, error) { return s, nil }
+
+func (s patientServer) Send(ctx context.Context, m server.Message) server.Answer {
+	var said message
+	_ = json.Unmarshal(m.Text, &said)
+	if end, limited := ctx.Deadline(); limited && said.Method == "tools/list" && *s.within == 0 {
+		*s.within = time.Until(end)
+	}
+	return s.pickyServer.Send(ctx, m)
+}
+
+// A gateway answers initialize while the program behind it still starts: the first list may take as long as a start.
+func TestFirstListMayTakeLong(t *testing.T) {
+	t.Parallel()
+	var within time.Duration
+	check.Check(t.Context(), patientServer{within: &within}, check.Options{Mode: check.Static, Timeout: time.Hour})
+	if within < 2*time.Hour {
+		t.Errorf("only %s", within)
+	}
+}
 
 // A tool that ignores an argument that it does not have, and says so, hides nothing.
 func TestIgnoredAndTold(t *testing.T) {

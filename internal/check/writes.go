@@ -17,6 +17,7 @@ type Write struct {
 	Other  json.Value // arguments that differ in what is no key; nil: they are not tried
 	Verify Verify     // of a read, none
 	Reads  bool       // it only reads: the mode Wired makes it, and the mode Owner does not
+	Slow   bool       // it takes a second or more: the mode Owner sees what happens beside it, and cancels it
 }
 
 // Verify is the call that shows what writes have done.
@@ -34,6 +35,7 @@ func ReadWrites(name string, src []byte) ([]Write, error) {
 		Calls []struct {
 			Node   *strictyaml.Node `yaml:",pos"`
 			Reads  bool             `yaml:"reads"`
+			Slow   bool             `yaml:"slow"`
 			Tool   string           `yaml:"tool,required"`
 			Args   map[string]any   `yaml:"args,required"`
 			Other  map[string]any   `yaml:"other"`
@@ -48,17 +50,23 @@ func ReadWrites(name string, src []byte) ([]Write, error) {
 	}
 	var writes []Write
 	for _, w := range file.Calls {
-		write := Write{Tool: w.Tool, Args: object(w.Args), Reads: w.Reads, Verify: Verify{w.Verify.Tool, object(w.Verify.Args)}}
+		write := Write{Tool: w.Tool, Args: object(w.Args), Reads: w.Reads, Slow: w.Slow, Verify: Verify{w.Verify.Tool, object(w.Verify.Args)}}
 		if w.Other != nil {
 			write.Other = object(w.Other)
 		}
+		means := 0
+		for _, has := range []bool{w.Reads, w.Slow, w.Verify.Tool != ""} {
+			if has {
+				means++
+			}
+		}
 		switch {
-		case w.Reads == (w.Verify.Tool != ""):
+		case means != 1:
 			return nil, strictyaml.Errors{w.Node.Errorf(
-				"a write has `verify: {tool: NAME, args: {...}}`, which shows what it has done; a read has `reads: true`",
-				"%s needs either verify or reads", w.Tool,
+				"a write has `verify: {tool: NAME, args: {...}}`, which shows what it has done; a read has `reads: true`; a call that takes a second or more has `slow: true`",
+				"%s needs one of verify, reads and slow", w.Tool,
 			)}
-		case !w.Reads && !strings.Contains(string(write.Args), mark):
+		case w.Verify.Tool != "" && !strings.Contains(string(write.Args), mark):
 			return nil, strictyaml.Errors{w.Node.Get("args").Errorf(
 				"put it into a text that the verify call shows, such as `reference: check-{mark}`",
 				"the arguments of %s lack {mark}: nothing would show what the call has done", w.Tool,
