@@ -44,6 +44,9 @@ const (
 	// kind of failure that it names. That is enough to tell a person, but not to repeat a write: see
 	// [Error.KnownEffect].
 	BasisStated Basis = "stated"
+	// BasisProfile is that of an effect that rests on the profile of a server's package, by whose code the tool only
+	// reads. That is enough to repeat the call.
+	BasisProfile Basis = "profile"
 )
 
 // Origin says who failed. The zero value means that it has not been stated.

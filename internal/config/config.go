@@ -288,6 +288,9 @@ type Server struct {
 	// Whether successful answers to calls also say what remains of the limits, in the headers RateLimit,
 	// RateLimit-Policy and X-RateLimit-Limit, -Remaining and -Reset. Refusals always do.
 	LimitHeaders bool `yaml:"limit_headers" default:"false"`
+	// Name of the [profile](profiles.md) that says what the server's tools do where neither they nor `tools` do,
+	// or `none`.
+	Profile string `yaml:"profile" default:"(that of what command starts, if there is one)"`
 	// What is known about individual tools, by name or pattern. In a pattern `*` stands for any characters
 	// and `?` for any single one. Only one entry applies: an exact name, or else the longest pattern that
 	// matches.
@@ -307,6 +310,8 @@ type Server struct {
 
 	// API is what the description offers. After loading it is not nil if there is a description.
 	API *openapi.API
+	// Known is the server's profile. After loading it is not nil if there is one.
+	Known *Profile
 
 	exact    map[string]Tool
 	patterns []toolPattern
@@ -335,6 +340,9 @@ type Tool struct {
 	// Whether a repetition of a call, by whomever, is kept from happening again: `true`, `contract` if the
 	// contract knows the key, or a mapping. It needs a `store`. See [Once](once.md).
 	Once *Once `yaml:"once" default:"(every call is sent)"`
+
+	// Known is what the server's profile says about the tool; nil: nothing.
+	Known *ProfileTool
 }
 
 // Expect is a part of what a success looks like.

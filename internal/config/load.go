@@ -130,17 +130,24 @@ func (s *Server) complete() {
 		s.TrustAnnotations = &trust
 	}
 	for _, rule := range s.Tools {
-		if verify := rule.Value.Verify; verify != nil {
-			for param, value := range verify.With {
-				verify.With[param] = plain(value)
-			}
-			if landed := verify.Landed; landed != nil {
-				landed.Equals, landed.Contains = plain(landed.Equals), plain(landed.Contains)
-			}
-		}
+		rule.Value.Verify.complete()
 	}
+	s.findProfile()
 	s.compileTools()
 	s.completeAPI()
+}
+
+// complete turns values as the file has them into those of JSON.
+func (v *Verify) complete() {
+	if v == nil {
+		return
+	}
+	for param, value := range v.With {
+		v.With[param] = plain(value)
+	}
+	if landed := v.Landed; landed != nil {
+		landed.Equals, landed.Contains = plain(landed.Equals), plain(landed.Contains)
+	}
 }
 
 // Same reports whether both entries say the same, wherever they are in their files.
@@ -164,6 +171,7 @@ func (s *Server) reach() Server {
 	r.TrustAnnotations, r.Trusted = nil, false
 	r.Breaker, r.Concurrency, r.Hedge = nil, nil, nil
 	r.Access, r.Users, r.Grants = nil, nil, nil
+	r.Profile, r.Known = "", nil
 	r.Tools, r.exact, r.patterns, r.API = nil, nil, nil, nil
 	r.Limits, r.LimitHeaders = nil, false
 	return r

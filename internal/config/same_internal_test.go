@@ -14,7 +14,7 @@ var keepsReach = map[string]string{
 	"timeout": "of a call", "max_timeout": "of a call",
 	"trust_annotations": "whether a call is repeated", "trusted": "what is believed of an answer",
 	"breaker": "which calls are sent", "concurrency": "which calls are sent", "hedge": "how often a call is sent",
-	"access": "who calls", "users": "who callers may be", "grants": "what callers may do", "tools": "how a tool is treated",
+	"access": "who calls", "users": "who callers may be", "grants": "what callers may do", "tools": "how a tool is treated", "profile": "how a tool is treated",
 	"limits": "how often callers may call", "limit_headers": "what callers are told",
 }
 

@@ -14,9 +14,15 @@ type toolPattern struct {
 }
 
 // Tool returns a tool's settings: the entry with its name, else the one with the longest matching pattern
-// (the first in the file if two have the same length), else only the server's timeout. What it points to is
-// shared and must not be changed. It does not allocate.
+// (the first in the file if two have the same length), else only the server's timeout; with what the server's profile
+// says. What it points to is shared and must not be changed. It does not allocate.
 func (s *Server) Tool(name string) Tool {
+	tool := s.entryOf(name)
+	tool.Known = s.Known.Tool(name)
+	return tool
+}
+
+func (s *Server) entryOf(name string) Tool {
 	if tool, ok := s.exact[name]; ok {
 		return tool
 	}

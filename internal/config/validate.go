@@ -148,6 +148,7 @@ func (v *validator) server(c *Config, s *Server, node *strictyaml.Node, at stric
 	if node.Get("openapi") != nil {
 		v.api(s, node)
 	}
+	v.chosenProfile(s, node.Get("profile"))
 	v.limits(s.Limits, node.Get("limits"))
 	v.organisations(c, s.Limits, c.letsIn(s), node.Get("limits"))
 	tools := node.Get("tools")
@@ -165,7 +166,7 @@ var transports = []struct {
 	owns []string
 }{
 	{"url", []string{"headers", "forward"}},
-	{"command", []string{"env", "cwd", "share", "idle"}},
+	{"command", []string{"env", "cwd", "share", "idle", "profile"}},
 	{"openapi", []string{"base_url", "query", "operations"}},
 }
 

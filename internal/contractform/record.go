@@ -151,7 +151,7 @@ var (
 		recourse.OriginCaller, recourse.OriginGateway, recourse.OriginServer, recourse.OriginProvider,
 	})
 	Effects = words([]recourse.Effect{recourse.EffectNone, recourse.EffectApplied, recourse.EffectUnknown})
-	Bases   = words([]recourse.Basis{recourse.BasisKnown, recourse.BasisStated})
+	Bases   = words([]recourse.Basis{recourse.BasisKnown, recourse.BasisStated, recourse.BasisProfile})
 	Retries = words([]recourse.Retry{
 		recourse.RetrySameCall, recourse.RetryReRead, recourse.RetryAfterFix, recourse.RetryAfterAuth,
 		recourse.RetryAfterSetup, recourse.RetryNever,

@@ -120,11 +120,12 @@ func (r *request) asks() bool { return r.method == http.MethodPost && r.msg.Kind
 type rule struct {
 	config.Tool
 
-	nature  retry.Nature
-	assumed bool            // nobody says what the tool does: that it writes is an assumption
-	list    *toollist.List  // nil: not known
-	again   string          // the value of the argument by which the call is meant again
-	listed  toolcall.Listed // what the list says about the tool
+	nature   retry.Nature
+	assumed  bool            // nobody says what the tool does: that it writes is an assumption
+	profiled bool            // only the server's profile does
+	list     *toollist.List  // nil: not known
+	again    string          // the value of the argument by which the call is meant again
+	listed   toolcall.Listed // what the list says about the tool
 
 	wait        time.Duration // for which the tool itself waits for work that takes long
 	patient     bool          // the client is told of progress meanwhile: patience

@@ -61,7 +61,8 @@ func (c *call) failing(last *end) *failing {
 	f.forwards, f.protocol = to.reader.PassesCredentials, to.entry.Errors == config.ErrorsProtocol
 	f.call = toolcall.Call{
 		Listed: c.rule.listed, ID: c.req.id, Method: m.Method, Name: m.Name, Arguments: m.Arguments,
-		Contract: c.on.contract, Kept: to.reader.Weak, Masker: c.masker, Nature: c.rule.nature, Assumed: c.rule.assumed,
+		Contract: c.on.contract, Kept: to.reader.Weak, Masker: c.masker,
+		Nature: c.rule.nature, Assumed: c.rule.assumed, Profiled: c.rule.profiled,
 		Ran: c.out.counted > 0 || c.out.before, Doubt: c.out.doubt, Broke: failures.Broke(last.Status),
 		Relays: true, Title: to.entry.Title,
 		InSession: (c.session != nil || f.modern || last.Full) && last.Why != answer.SessionLost, Trusted: to.entry.Trusted,
@@ -69,10 +70,26 @@ func (c *call) failing(last *end) *failing {
 			return c.on.natureOf(name, to.entry.Tool(name), t) == retry.Reads
 		},
 	}
-	if v := c.rule.Verify; v != nil {
+	if v := c.verifier(); v != nil {
 		f.call.Verify = &toolcall.Verification{Tool: v.Tool, From: v.From, With: v.With, LookAt: v.LookAt, Landed: v.Landed.Form()}
 	}
 	return f
+}
+
+// verifier returns the call that settles whether this one took effect, by the server's entry; or by its profile, if no contract
+// names one, and the server is not known to lack the tool. It may be nil.
+func (c *call) verifier() *config.Verify {
+	known := c.rule.Known
+	switch weak := c.on.to.reader.Weak; {
+	case c.rule.Verify != nil, known == nil, known.Verify == nil:
+		return c.rule.Verify
+	case c.on.contract.Writes(c.req.msg.Name), weak != nil && weak.Writes(c.req.msg.Name):
+		return nil
+	}
+	if by := c.rule.listed.List.In(known.Verify.Tool); by.List != nil && by.Tool == nil {
+		return nil
+	}
+	return known.Verify
 }
 
 // unmet returns the failure of a call whose result says success and does not look like one, by the server's entry, or else by

@@ -101,7 +101,7 @@ func natureOfMethod(method string) retry.Nature {
 // know notes what the called tool does to the world; listed is its description in the server's list, or nil.
 func (r *rule) know(on *endpoint, name string, listed *toolcall.Entry) {
 	said := on.said(name, r.Tool, listed)
-	r.nature, r.assumed = said.Nature(), said.Assumed()
+	r.nature, r.assumed, r.profiled = said.Nature(), said.Assumed(), said.Profiled()
 }
 
 // natureOf returns the nature of a tool; entry is the tool's entry in the configuration, and listed its
@@ -116,8 +116,13 @@ func (on *endpoint) said(name string, entry config.Tool, listed *toolcall.Entry)
 	if *on.entry.TrustAnnotations {
 		said.Annotated = listed
 	}
+	if known := entry.Known; known != nil {
+		said.Profile = toolcall.Profile{ReadOnly: is(known.ReadOnly), Idempotent: is(known.Idempotent), Verified: known.Verify != nil}
+	}
 	return said
 }
+
+func is(said *bool) bool { return said != nil && *said }
 
 // reads reports whether a tool only reads according to the contract that clients see. The contract in `reads`
 // says how failures are written, on a server that may have other tools: it is not believed when it says that

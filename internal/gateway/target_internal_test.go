@@ -21,7 +21,7 @@ func TestEveryKeyCounts(t *testing.T) {
 	treatment := []string{
 		"Path", "Contract", "Reads", "Mode", "Redact", "Timeout", "MaxTimeout", "TrustAnnotations", "Trusted", "Tools",
 		"Breaker", "Concurrency", "Hedge", "Limits", "LimitHeaders",
-		"Access", "Users", "Grants",
+		"Access", "Users", "Grants", "Profile", "Known",
 	}
 	set := contract.Builtin()
 	for _, way := range []string{"url: 'http://127.0.0.1:1/mcp'", "command: [program]"} {
@@ -86,6 +86,8 @@ func change(t *testing.T, name string, key reflect.Value) {
 		*value = config.Reads{"terra"}
 	case **config.Users:
 		*value = &config.Users{Check: "http://127.0.0.1:4/may"}
+	case **config.Profile:
+		*value = &config.Profile{Name: "other"}
 	case **openapi.API:
 		*value = &openapi.API{Base: "http://127.0.0.1:3"}
 	case *[]config.Operation:

@@ -11,7 +11,7 @@ import { like } from "./types.js";
 
 export const closedSets: { readonly [path: string]: readonly string[] } = {
   kind: Object.keys(kinds), retry: ["same_call", "re_read", "after_fix", "after_auth", "after_setup", "never"],
-  effect: ["none", "applied", "unknown"], effectBasis: ["known", "stated"],
+  effect: ["none", "applied", "unknown"], effectBasis: ["known", "stated", "profile"],
   origin: ["caller", "gateway", "server", "provider"],
 };
 export const maxItems = 10_000; // of a list; one that is longer stays whole among the details

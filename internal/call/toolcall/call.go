@@ -24,12 +24,13 @@ type Call struct {
 	Contract  *contract.Contract // that the client sees
 	Masker    func() *redact.Masker
 
-	Nature  retry.Nature
-	Assumed bool // nobody who is trusted says what the tool does: that it writes is an assumption
-	Ran     bool // the tool may have started
-	Wrote   bool // and something is known to have been written for it
-	Doubt   bool // or may have been, by an earlier attempt
-	Broke   bool // by the status of its answer, the server failed: what else the answer says settles nothing
+	Nature   retry.Nature
+	Assumed  bool // nobody who is trusted says what the tool does: that it writes is an assumption
+	Profiled bool // only the server's profile says what the tool does
+	Ran      bool // the tool may have started
+	Wrote    bool // and something is known to have been written for it
+	Doubt    bool // or may have been, by an earlier attempt
+	Broke    bool // by the status of its answer, the server failed: what else the answer says settles nothing
 
 	// Relays says that another program has carried the call out, Title what it is called, and InSession that it knows
 	// the client's session.
@@ -52,8 +53,11 @@ type Call struct {
 // the protocol says is known, and what follows from its words, or from what the tool says about itself, is only
 // stated.
 func (c *Call) Effect(e *recourse.Error) (recourse.Effect, recourse.Basis) {
-	if !c.Ran || c.Nature == retry.Reads {
-		return recourse.EffectNone, recourse.BasisKnown // nothing has started, or there is nothing that it could change
+	switch {
+	case c.Ran && c.Nature == retry.Reads && c.Profiled:
+		return recourse.EffectNone, recourse.BasisProfile
+	case !c.Ran || c.Nature == retry.Reads: // nothing has started, or there is nothing that it could change
+		return recourse.EffectNone, recourse.BasisKnown
 	}
 	effect, basis := c.stated(e)
 	earlier := c.Wrote && (e.Effect == "" || e.Origin == recourse.OriginProvider) // a provider only speaks of a single request

@@ -14,6 +14,7 @@ func TestNature(t *testing.T) {
 	yes, no := new(true), new(false)
 	reading, repeatable := &toolcall.Entry{ReadOnly: true}, &toolcall.Entry{Idempotent: true}
 	both := &toolcall.Entry{ReadOnly: true, Idempotent: true}
+	says, denying := toolcall.Profile{ReadOnly: true}, &toolcall.Entry{DeniesReading: true, DeniesIdempotent: true}
 	for name, test := range map[string]struct {
 		said toolcall.Claims
 		want retry.Nature
@@ -35,6 +36,15 @@ func TestNature(t *testing.T) {
 		"the user before annotations":               {toolcall.Claims{ReadOnly: no, Annotated: both}, retry.Idempotent},
 		"the user, not idempotent":                  {toolcall.Claims{Idempotent: no, Annotated: repeatable}, retry.Writes},
 		"the user: idempotent, the contract: reads": {toolcall.Claims{Idempotent: yes, Reads: true}, retry.Reads},
+
+		"the profile: reads":                {toolcall.Claims{Profile: says}, retry.Reads},
+		"the profile: idempotent":           {toolcall.Claims{Profile: toolcall.Profile{Idempotent: true}}, retry.Idempotent},
+		"the profile: verified":             {toolcall.Claims{Profile: toolcall.Profile{Verified: true}}, retry.Writes},
+		"annotations before the profile":    {toolcall.Claims{Profile: says, Annotated: repeatable}, retry.Idempotent},
+		"annotations that deny the profile": {toolcall.Claims{Profile: says, Annotated: denying}, retry.Writes},
+		"annotations that say nothing":      {toolcall.Claims{Profile: says, Annotated: &toolcall.Entry{}}, retry.Reads},
+		"the user before the profile":       {toolcall.Claims{Profile: says, ReadOnly: no}, retry.Writes},
+		"a verify call before the profile":  {toolcall.Claims{Profile: says, Verified: true}, retry.Writes},
 
 		"a verify call: writes":                       {toolcall.Claims{Verified: true, Reads: true}, retry.Writes},
 		"a verify call before annotations":            {toolcall.Claims{Verified: true, Annotated: both}, retry.Idempotent},

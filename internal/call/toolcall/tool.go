@@ -22,6 +22,9 @@ type Entry struct {
 	ReadOnly     bool // by its annotations, like Idempotent
 	Idempotent   bool
 
+	DeniesReading    bool // its annotations say that it does not only read
+	DeniesIdempotent bool
+
 	// Source is what the tool was read from: a tool from another source is a different tool, even under the
 	// same name.
 	Source any

@@ -98,6 +98,9 @@ func (c *Command) check(ctx context.Context, env *term.Environment, r *load.Read
 	var missing []string
 	for _, s := range cfg.Servers {
 		term.Printf(w, "  %s\t%s\tcontract %s", s.Name, reachedAt(s, scheme(cfg)+cfg.Listen), s.Contract)
+		if s.Known != nil {
+			term.Printf(w, ", profile %s (%s)", s.Known.Name, s.Known.Package())
+		}
 		if offered := s.Describe(); offered != "" {
 			term.Printf(w, "\t%s", offered)
 		}

@@ -193,7 +193,7 @@ func (c *WrapCommand) choose(servers config.Servers) (*config.Server, error) {
 	case len(c.Command) > 0 && chosen.URL != "":
 		return nil, term.Usage(fmt.Errorf("the server %s has a `url`: leave out COMMAND", chosen.Name))
 	case len(c.Command) > 0:
-		chosen.Command = c.Command
+		chosen.Start(c.Command)
 	}
 	return chosen, nil
 }

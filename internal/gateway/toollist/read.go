@@ -111,8 +111,8 @@ func ReadTool(raw json.Value) *toolcall.Entry {
 		InputSchema  json.Value `json:"inputSchema"`
 		OutputSchema json.Value `json:"outputSchema"`
 		Annotations  struct {
-			ReadOnly   bool `json:"readOnlyHint"`
-			Idempotent bool `json:"idempotentHint"`
+			ReadOnly   *bool `json:"readOnlyHint"`
+			Idempotent *bool `json:"idempotentHint"`
 		} `json:"annotations"`
 	}
 	_ = json.UnmarshalLenient(raw, &tool) // what cannot be read is left out
@@ -120,9 +120,11 @@ func ReadTool(raw json.Value) *toolcall.Entry {
 		return nil
 	}
 	input := tool.InputSchema // a copy
+	reads, idempotent := tool.Annotations.ReadOnly, tool.Annotations.Idempotent
 	return &toolcall.Entry{
 		Name: tool.Name, OutputSchema: tool.OutputSchema.Kind() == '{',
-		ReadOnly: tool.Annotations.ReadOnly, Idempotent: tool.Annotations.Idempotent,
+		ReadOnly: reads != nil && *reads, DeniesReading: reads != nil && !*reads,
+		Idempotent: idempotent != nil && *idempotent, DeniesIdempotent: idempotent != nil && !*idempotent,
 		Source: sha256.Sum256(raw), InputSchema: func() ([]byte, error) { return input, nil },
 	}
 }

@@ -197,10 +197,14 @@ func bracketed(code string) string {
 	return "[" + code + "]"
 }
 
-// effectText says whether anything was changed, and if that is only a server's word.
+// effectText says whether anything was changed, and on what that rests if it is not known first-hand.
 func effectText(e *recourse.Error) string {
-	if e.EffectBasis == recourse.BasisStated {
+	switch e.EffectBasis {
+	case recourse.BasisStated:
 		return string(e.Effect) + ", by the server's word"
+	case recourse.BasisProfile:
+		return string(e.Effect) + ", by the profile of its package"
+	default:
+		return string(e.Effect)
 	}
-	return string(e.Effect)
 }

@@ -16,8 +16,8 @@ type layer struct {
 
 var layers = []layer{
 	{
-		packages: []string{"internal/yaml/nearest"},
-		up:       "it compares words",
+		packages: []string{"internal/config/launch", "internal/yaml/nearest", "profiles"},
+		up:       "it knows words, or holds them",
 	},
 	{
 		packages: []string{

@@ -122,7 +122,7 @@ func memory(tb testing.TB, _ string) local {
 			{method: "resources/read", params: `{"uri":"memory://nowhere"}`, code: "-32602"},
 		},
 		held: step{
-			tool: "create_entities", arguments: person(sdk.HoldText), want: []string{"not known"},
+			tool: "create_entities", arguments: person(sdk.HoldText), want: []string{"not known", "read_graph"}, // by its profile
 			kind: recourse.KindUnreachable, origin: recourse.OriginGateway, effect: recourse.EffectUnknown,
 		},
 		proof: step{tool: "open_nodes", arguments: `{"names":[` + quoted(sdk.HoldText) + `]}`, want: []string{`"counts"`}},
@@ -166,12 +166,12 @@ func sequentialThinking(tb testing.TB, _ string) local {
 	}
 }
 
-// everythingOnStdio is tried only briefly, since it has its own tests. Its annotations are not trusted.
+// everythingOnStdio is tried only briefly, since it has its own tests. Nothing that says what its tools do is believed.
 func everythingOnStdio(tb testing.TB, _ string) local {
 	tb.Helper()
 	return local{
 		NPMServer: sdk.NewNPMServer(tb, "everything", "stdio"),
-		keys:      []string{"trust_annotations: false"},
+		keys:      []string{"trust_annotations: false", "profile: none"},
 		works: []step{
 			{tool: "get-sum", arguments: `{"a":1,"b":2}`, want: []string{"is 3"}},
 			{tool: "get-tiny-image", arguments: `{}`, want: []string{`"image/png"`}},

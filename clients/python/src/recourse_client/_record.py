@@ -52,7 +52,7 @@ WORDS = {
     "kind": tuple(KINDS),
     "retry": ("same_call", "re_read", "after_fix", "after_auth", "after_setup", "never"),
     "effect": ("none", "applied", "unknown"),
-    "effectBasis": ("known", "stated"),
+    "effectBasis": ("known", "stated", "profile"),
     "origin": ("caller", "gateway", "server", "provider"),
 }
 

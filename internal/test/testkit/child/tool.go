@@ -43,6 +43,10 @@ var extraTools = map[string]func(c *toolCall){
 	},
 	testkit.Progress: func(c *toolCall) { go c.report() },
 
+	"read_query":   func(c *toolCall) { c.say("[]") }, // as of mcp-server-sqlite, of which there is a profile
+	"create_table": func(c *toolCall) { c.say("Table created successfully") },
+	"list_tables":  func(c *toolCall) { c.say("[]") },
+
 	"announce": func(c *toolCall) {
 		if c.is(modern) {
 			c.announce()
