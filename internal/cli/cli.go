@@ -53,6 +53,7 @@ type commands struct {
 	Connections storage.ConnectionsCommand `cmd:"" group:"look" help:"List the accounts that callers have connected, and remove them."`
 	Key         storage.KeyCommand         `cmd:"" group:"look" help:"Make, list and revoke API keys of callers."`
 
+	Config   configCommand   `cmd:"" group:"write" help:"Show what a configuration says, with the origin of each value."`
 	Contract contractCommand `cmd:"" group:"write" help:"List, show and check contracts."`
 	Schema   schemaCommand   `cmd:"" group:"write" help:"Print the JSON Schema of a kind of file, for editors."`
 

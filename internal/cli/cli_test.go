@@ -69,6 +69,7 @@ func TestHelpShowsAnExampleThatRuns(t *testing.T) {
 		{"once", "show"},
 		{"once", "settle"},
 		{"explain"},
+		{"config", "show"},
 		{"schema"},
 		{"completion"},
 		{"demo"},

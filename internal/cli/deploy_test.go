@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -178,5 +179,30 @@ func TestComposeIsWired(t *testing.T) {
 	text, err := os.ReadFile(inDeploy("grafana/recourse.json"))
 	if err != nil || !json.Valid(text) {
 		t.Errorf("%v", err)
+	}
+}
+
+// systemd accepts the unit, and finds little to object to.
+func TestUnit(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("no systemd-analyze here")
+	}
+	text, err := os.ReadFile(inDeploy("systemd/recourse.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit := filepath.Join(t.TempDir(), "recourse.service")
+	there := bytes.Replace(text, []byte("ExecStart=/usr/bin/recourse"), []byte("ExecStart=/bin/true"), 1)
+	if err := os.WriteFile(unit, there, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", unit).CombinedOutput()
+	if err != nil || len(said) > 0 {
+		t.Errorf("%v\n%s", err, said)
+	}
+	said, err = exec.CommandContext(t.Context(), "systemd-analyze", "security", "--offline=true", "--threshold=20", unit).CombinedOutput()
+	if err != nil && !bytes.Contains(said, []byte("unrecognized option")) { // before version 250
+		t.Errorf("%v\n%s", err, said)
 	}
 }

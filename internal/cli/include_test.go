@@ -19,6 +19,7 @@ import (
 // folder is a configuration in several files.
 type folder struct {
 	testing.TB
+
 	dir string
 }
 
@@ -196,7 +197,7 @@ func TestReloadFollowsIncludedFiles(t *testing.T) {
 	url, _, _ = strings.Cut(url, `"`)
 	awaits := func(message, want string) {
 		t.Helper()
-		rest := ""
+		var rest string
 		if rest, at = stderr.await(t, at, message); !strings.Contains(rest, want) {
 			t.Errorf("got %s, want %s", rest, want)
 		}
@@ -223,5 +224,52 @@ func TestReloadFollowsIncludedFiles(t *testing.T) {
 	client := testkit.NewClient(t, url, testkit.Modern)
 	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || a.Message == nil || a.Message.Result == nil {
 		t.Errorf("%v %+v", err, a)
+	}
+}
+
+// `config show` prints what holds in all files as one, with origins and without secrets.
+func TestConfigShow(t *testing.T) {
+	t.Setenv("FARM_URL", "http://127.0.0.1:1/mcp")
+	t.Setenv("FARM_TOKEN", "hunter2")
+	t.Setenv("GOMEMLIMIT", "1GiB")
+	f := newFolder(t, map[string]string{
+		"recourse.yaml": "listen: 127.0.0.1:8787\ninclude: [servers]\nsession_keys: [\"hunter2, and more than 32 characters\"]\n" +
+			"endpoints: {all: {servers: [farm, {name: shop, prefix: shop_}]}}\n",
+		"servers/a.yaml": "servers:\n  farm:\n    url: ${FARM_URL}\n    headers: {Authorization: \"Bearer ${FARM_TOKEN}\"}\n    breaker: {}\n" +
+			"    limits: {minute: {calls: 5/1m}}\n    tools: {\"list_*\": {read_only: true}}\n",
+		"servers/b.yaml": "servers:\n  shop: {command: [npx, --token, hunter2, \"a b\"]}\n" +
+			"  api: {url: \"https://api.example.com/mcp?api_key=hunter2\"}\n",
+	})
+	code, stdout, stderr := f.run("config", "show")
+	if code != cli.ExitOK || strings.Contains(stdout, "hunter2") {
+		t.Fatalf("%d\n%s\n%s", code, stdout, stderr)
+	}
+	for _, want := range []string{
+		"listen: \"127.0.0.1:8787\"  # recourse.yaml:1\n",
+		"memory_limit: 1GiB  # environment GOMEMLIMIT\n",
+		"max_request: 4MiB  # default\n",
+		"session_keys: [********]  # recourse.yaml:3\n",
+		"  farm:\n    url: \"http://127.0.0.1:1/mcp\"  # environment FARM_URL; servers/a.yaml:3\n",
+		"      Authorization: ********  # environment FARM_TOKEN; servers/a.yaml:4\n",
+		"    path: /farm/mcp  # default\n",
+		"    timeout: 45s  # default\n",
+		"        calls: 5/1m  # servers/a.yaml:6\n        by: [caller]  # default\n",
+		"      \"list_*\":\n        read_only: true  # servers/a.yaml:7\n",
+		"    breaker:\n      failure_rate: 0.5  # default\n",
+		"  shop:\n    command: [npx, --token, ********, \"a b\"]  # servers/b.yaml:2\n",
+		"  api:\n    url: ********  # servers/b.yaml:3\n",
+		"    servers:\n    - farm  # recourse.yaml:4\n    -\n      name: shop  # recourse.yaml:4\n",
+		"    trusted: false  # default\n",
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("lacks %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(stdout)
+	}
+	f.write("recourse.yaml", "include: [none]\n")
+	if code, _, stderr = f.run("config", "show"); code != cli.ExitUsage || !strings.Contains(stderr, "recourse.yaml:1:11: there is no such file") {
+		t.Errorf("%d\n%s", code, stderr)
 	}
 }

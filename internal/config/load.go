@@ -55,15 +55,21 @@ func Load(path string, opts Options) (*Config, error) {
 // Parse reads a configuration as [Load] does. name is the name of its file: mistakes are reported with it,
 // and contract files are looked up in its directory.
 func Parse(name string, src []byte, opts Options) (*Config, error) {
+	c, _, err := parse(name, src, opts)
+	return c, err
+}
+
+// parse returns the files that a configuration was read from, too.
+func parse(name string, src []byte, opts Options) (*Config, *strictyaml.Document, error) {
 	doc, err := strictyaml.Parse(name, src)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if opts.LookupEnv == nil {
 		opts.LookupEnv = os.LookupEnv
 	}
 	if doc.Root().Get("mcpServers") != nil { // its lines may hold secrets, and are not shown
-		return nil, strictyaml.Errors{{
+		return nil, nil, strictyaml.Errors{{
 			File: name, Message: "this is the file of a desktop host, not a configuration",
 			Hint: "serve it with `--hosts-file FILE` in place of `-c FILE`",
 		}}
@@ -84,7 +90,7 @@ func Parse(name string, src []byte, opts Options) (*Config, error) {
 	v.loadContracts(&c, opts.LoadContract)
 	v.config(&c)
 	if err := join(doc.Err(), v.foreign); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, s := range c.Servers {
 		if p, ok := c.Provider(s.Connection); ok {
@@ -98,7 +104,7 @@ func Parse(name string, src []byte, opts Options) (*Config, error) {
 			e.Lists = filepath.Join(v.dir, e.Lists)
 		}
 	}
-	return &c, nil
+	return &c, doc, nil
 }
 
 // join appends the mistakes in other files to those in this one.

@@ -33,6 +33,9 @@ type release struct {
 	modified time.Time // of every file
 	programs []program
 	shared   []file // in each archive and package
+	service  []file // in each package: what systemd needs
+
+	installed []byte // the script that a package runs after its installation
 }
 
 // A program is the one for a platform.
@@ -120,7 +123,19 @@ func (r *release) collect(ctx context.Context, root, work string) error {
 		}
 		r.shared = append(r.shared, file{name: "completions/" + c.file, body: body, mode: 0o644})
 	}
-	return nil
+	for from, to := range map[string]string{
+		"recourse.service": "/usr/lib/systemd/system/recourse.service",
+		"sysusers.conf":    "/usr/lib/sysusers.d/recourse.conf",
+		"tmpfiles.conf":    "/usr/lib/tmpfiles.d/recourse.conf",
+	} {
+		body, err := os.ReadFile(filepath.Join(root, "deploy", "systemd", from))
+		if err != nil {
+			return err
+		}
+		r.service = append(r.service, file{name: to, body: body, mode: 0o644})
+	}
+	r.installed, err = os.ReadFile(filepath.Join(root, "deploy", "systemd", "postinstall.sh"))
+	return err
 }
 
 // beside returns the files that go with a program, sorted by name.

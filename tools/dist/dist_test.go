@@ -122,6 +122,7 @@ func listed(t *testing.T, program string, args ...string) {
 	for _, want := range []string{
 		"/usr/bin/recourse", "/usr/share/bash-completion/completions/recourse", "/_recourse",
 		"/usr/share/fish/vendor_completions.d/recourse.fish", "/usr/share/doc/recourse/LICENSE",
+		"/usr/lib/systemd/system/recourse.service", "/usr/lib/sysusers.d/recourse.conf", "/usr/lib/tmpfiles.d/recourse.conf",
 	} {
 		if !bytes.Contains(said, []byte(want+"\n")) {
 			t.Errorf("%s: no %s in the list:\n%s", program, want, said)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/goreleaser/nfpm/v2"
@@ -82,12 +83,23 @@ func (r *release) describe(p program, work, zsh string) (*nfpm.Info, error) {
 			return nil, err
 		}
 	}
+	for _, f := range r.service {
+		if err := add(f.name, f.body, f.mode); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(contents, func(a, b *files.Content) int { return strings.Compare(a.Destination, b.Destination) })
+	after := filepath.Join(work, "postinstall.sh")
+	if err := os.WriteFile(after, r.installed, 0o600); err != nil {
+		return nil, err
+	}
 	return nfpm.WithDefaults(&nfpm.Info{
 		Name: "recourse", Arch: p.arch, Platform: p.os, Version: r.version, VersionSchema: "semver", Section: "net", Priority: "optional",
 		Maintainer: "The Recourse authors", Vendor: "Recourse", Homepage: homepage, License: "Apache-2.0", MTime: r.modified,
 		Description: about,
 		Overridables: nfpm.Overridables{
 			Contents: contents,
+			Scripts:  nfpm.Scripts{PostInstall: after},
 			Deb:      nfpm.Deb{Compression: "gzip"},
 			RPM:      nfpm.RPM{Summary: summary, Compression: "gzip", BuildHost: "localhost"},
 		},

@@ -72,7 +72,25 @@ func Config(path string, lookupEnv func(name string) (string, bool)) (*Reading, 
 	if err != nil {
 		return r, fmt.Errorf("read the configuration: %w", err)
 	}
-	r.Config, err = config.Parse(path, src, config.Options{
+	r.Config, err = config.Parse(path, src, r.options(lookupEnv))
+	if err == nil {
+		r.Lists = keepLists(r.Config, path)
+	}
+	return r, err
+}
+
+// Show returns what holds with a configuration file, as [config.Show] does.
+func Show(path string, lookupEnv func(name string) (string, bool)) (string, error) {
+	src, err := os.ReadFile(filepath.Clean(path))
+	if err != nil {
+		return "", fmt.Errorf("read the configuration: %w", err)
+	}
+	return config.Show(path, src, newReading().options(lookupEnv))
+}
+
+// options are those with which the reading takes note of the files.
+func (r *Reading) options(lookupEnv func(name string) (string, bool)) config.Options {
+	return config.Options{
 		LookupEnv:      lookupEnv,
 		KnownContracts: r.Contracts.Names(),
 		KnownFamilies:  FamilyNames(),
@@ -86,11 +104,7 @@ func Config(path string, lookupEnv func(name string) (string, bool)) (*Reading, 
 		},
 		ReadFile:  r.Files.read,
 		ListFiles: r.Files.list,
-	})
-	if err == nil {
-		r.Lists = keepLists(r.Config, path)
 	}
-	return r, err
 }
 
 // HostsConfig reads a hosts file as a configuration of the servers in it. Even with an error, the reading says

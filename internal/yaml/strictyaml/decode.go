@@ -196,17 +196,17 @@ func listHint(text string) string {
 	}
 	words := strings.Fields(text)
 	if len(words) < 2 {
-		return "write `[" + listItem(text) + "]`"
+		return "write `[" + Written(text) + "]`"
 	}
 	items := make([]string, len(words))
 	for i, word := range words {
-		items[i] = listItem(word)
+		items[i] = Written(word)
 	}
 	return "write `[" + strings.Join(items, ", ") + "]`, or `[" + quoted(text) + "]` if it is one"
 }
 
-// listItem returns a text as an item between brackets, in quotes if YAML would not read it as that text.
-func listItem(text string) string {
+// Written returns a text as YAML has it anywhere, also between brackets: in quotes if it would not be read as that text.
+func Written(text string) string {
 	if resolve(text) == KindString && listItemForm.MatchString(text) {
 		return text
 	}

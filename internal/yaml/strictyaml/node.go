@@ -68,6 +68,17 @@ func (n *Node) Text() string {
 	return n.text
 }
 
+// Source returns a scalar as it is in the file, without quotes and before [Document.Expand].
+func (n *Node) Source() string {
+	if n == nil {
+		return ""
+	}
+	return n.source
+}
+
+// Secret reports whether the value must not be shown.
+func (n *Node) Secret() bool { return n != nil && n.doc.secrets[n.pos] }
+
 // Len returns the number of a sequence's items or of a mapping's keys.
 func (n *Node) Len() int {
 	if n == nil {
