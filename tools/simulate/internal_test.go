@@ -122,7 +122,7 @@ func TestTallies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 2 * (len(agents)*len(r.worlds) + 1); len(r.tallies) != want { // one is played in one world
+	if want := (2*len(agents)+len(onceAgents))*len(r.worlds) + 2; len(r.tallies) != want { // one is played in one world
 		t.Fatalf("%d pairs, want %d", len(r.tallies), want)
 	}
 	for k, sum := range r.tallies {
@@ -135,8 +135,11 @@ func TestTallies(t *testing.T) {
 		if k.agent == "obeys" && k.world != worldSilent && (sum.duplicates > 0 || sum.wrong > 0 || sum.safe != sum.success) {
 			t.Errorf("%v: %+v", k, sum)
 		}
-		if (k.agent == "blind" || k.agent == "middleware") && k.world == "lost-writes" && sum.duplicates == 0 {
-			t.Errorf("%v makes no duplicates", k)
+		if (k.agent == "blind" || k.agent == "middleware") && k.world == "lost-writes" && (sum.duplicates == 0) != k.once {
+			t.Errorf("%v makes %d duplicates", k, sum.duplicates)
+		}
+		if k.once && k.world != worldSilent && sum.wrong+sum.duplicates > 0 {
+			t.Errorf("%v: %+v", k, sum)
 		}
 		if k.agent == "gives up" && (sum.attempts != tasks || sum.duplicates != 0) {
 			t.Errorf("%v: %+v", k, sum)
@@ -148,7 +151,7 @@ func TestTallies(t *testing.T) {
 			var all []int
 			for _, a := range agents {
 				n := 0
-				for _, s := range r.tallies[key{world, a.name, gateway}].met {
+				for _, s := range r.tallies[key{world, a.name, gateway, false}].met {
 					n += s.all
 				}
 				all = append(all, n)

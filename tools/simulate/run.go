@@ -55,6 +55,7 @@ type pair struct {
 	world   *world
 	agent   agent
 	gateway bool
+	once    bool // with `once` for the tool that writes
 }
 
 // A result has the tally of every pair.
@@ -66,9 +67,12 @@ type result struct {
 }
 
 type key struct {
-	world, agent string
-	gateway      bool
+	world, agent  string
+	gateway, once bool
 }
+
+// onceAgents are those that are played with `once` as well: the ones that repeat what they know nothing of.
+var onceAgents = agents[:3]
 
 // run plays every agent in every world, without and with the gateway.
 func run(ctx context.Context, o options) (*result, error) {
@@ -85,7 +89,7 @@ func run(ctx context.Context, o options) (*result, error) {
 			for p := range pairs {
 				t := p.play(ctx, o)
 				mu.Lock()
-				r.tallies[key{p.world.Name, p.agent.name, p.gateway}] = t
+				r.tallies[key{p.world.Name, p.agent.name, p.gateway, p.once}] = t
 				mu.Unlock()
 			}
 		})
@@ -93,8 +97,11 @@ func run(ctx context.Context, o options) (*result, error) {
 	for _, w := range worlds {
 		for _, a := range agentsIn(w) {
 			for _, gateway := range []bool{false, true} {
-				pairs <- pair{w, a, gateway}
+				pairs <- pair{w, a, gateway, false}
 			}
+		}
+		for _, a := range onceAgents {
+			pairs <- pair{w, a, true, true}
 		}
 	}
 	close(pairs)
@@ -130,6 +137,9 @@ func (p pair) play(ctx context.Context, o options) *tally {
 	s := &session{shop: shop, clock: shop.clock}
 	if p.gateway {
 		s.gateway = newGateway(shop, c, random)
+	}
+	if p.once {
+		s.gateway.once = map[string]*sentOnce{}
 	}
 	work := p.agent.start(s, c, random)
 	var sum tally

@@ -84,6 +84,7 @@ type gateway struct {
 	contract *contract.Contract
 	policy   retry.Policy
 	budget   retry.Budget
+	once     map[string]*sentOnce // by order; nil: every call is sent
 }
 
 func newGateway(s *shop, c *contract.Contract, random func() float64) *gateway {
@@ -95,6 +96,18 @@ func newGateway(s *shop, c *contract.Contract, random func() float64) *gateway {
 
 // call calls the shop for a caller who gives up at gone.
 func (g *gateway) call(c call, gone time.Time) (json.RawMessage, error) {
+	if g.once != nil && !g.contract.Reads(c.Name) {
+		return g.callOnce(c, gone)
+	}
+	result, e, err := g.send(c, gone)
+	if e != nil {
+		result = g.write(c, e)
+	}
+	return result, err
+}
+
+// send sends a call, and repeats it where that is safe. It returns the answer, the failure, or that the caller has gone.
+func (g *gateway) send(c call, gone time.Time) (json.RawMessage, *recourse.Error, error) {
 	ends := g.clock.now.Add(gatewayTimeout)
 	nature := retry.Writes
 	if g.contract.Reads(c.Name) {
@@ -104,11 +117,11 @@ func (g *gateway) call(c call, gone time.Time) (json.RawMessage, error) {
 	for attempt := 1; ; attempt++ {
 		a := g.shop.call(c)
 		if a.fault == nil {
-			return a.result, nil
+			return a.result, nil, nil
 		}
 		if a.fault.Fault == faultLost && gone.Before(ends) {
 			g.clock.until(gone)
-			return nil, context.DeadlineExceeded
+			return nil, nil, context.DeadlineExceeded
 		}
 		if a.fault.Fault == faultLost {
 			g.clock.until(ends)
@@ -118,10 +131,10 @@ func (g *gateway) call(c call, gone time.Time) (json.RawMessage, error) {
 		d := g.policy.Decide(e, nature, attempt, ends.Sub(g.clock.now))
 		if d.Repeat && g.clock.now.Add(d.Wait).After(gone) {
 			g.clock.until(gone)
-			return nil, context.DeadlineExceeded
+			return nil, nil, context.DeadlineExceeded
 		}
 		if !d.Repeat || !g.budget.Take() {
-			return g.write(c, e), nil
+			return nil, e, nil
 		}
 		g.clock.until(g.clock.now.Add(d.Wait))
 	}

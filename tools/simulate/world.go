@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,6 +73,11 @@ const (
 // silent reports whether the fault looks like a success.
 func (f *fault) silent() bool {
 	return f.Fault == faultEmpty || f.Fault == faultStale || f.Fault == faultText
+}
+
+// losesWrites reports whether the answer to a write may be lost after it took effect.
+func (w *world) losesWrites() bool {
+	return slices.ContainsFunc(w.Faults, func(f fault) bool { return f.After })
 }
 
 // meets reports whether the fault affects calls that write, or calls that read.
