@@ -2,12 +2,15 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
-	"text/tabwriter"
+	"time"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -39,10 +42,7 @@ func (*installCommand) status(ctx context.Context, env *term.Environment, paths 
 		if len(file.Servers) == 0 {
 			term.Printf(env.Stdout, "  no servers\n")
 		}
-		tried, bad, err := tryServers(ctx, env, path, file)
-		if err != nil {
-			return err
-		}
+		tried, bad := tryServers(ctx, env, path, file)
 		total, failed = total+tried, failed+bad
 	}
 	switch {
@@ -55,18 +55,30 @@ func (*installCommand) status(ctx context.Context, env *term.Environment, paths 
 	}
 }
 
-// tryServers prints one line per server of a file, and counts those that do not start.
-func tryServers(ctx context.Context, env *term.Environment, path string, file *hosts.File) (tried, bad int, err error) {
-	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
-	out := env.Painter(env.Stdout).To(w)
-	left := map[string]string{}
+const (
+	statusTimeout = 15 * time.Second // for a server to start and to list its tools
+	statusAtOnce  = 4                // servers that are tried at a time
+)
+
+// tryServers prints one line per server of a file, as they answer, and counts those that do not start.
+func tryServers(ctx context.Context, env *term.Environment, path string, file *hosts.File) (tried, bad int) {
+	left, width := map[string]string{}, 0
 	for _, l := range file.Left() {
 		left[l.Name] = l.Why
 	}
 	for _, s := range file.Servers {
+		width = max(width, utf8.RuneCountInString(s.String()))
+	}
+	out := env.Painter(env.Stdout)
+	var printing sync.Mutex
+	var trying sync.WaitGroup
+	slots := make(chan struct{}, statusAtOnce)
+	for _, s := range file.Servers {
 		name := s.String()
 		if why, ok := left[name]; ok {
-			out.Printf(term.Plain, "  %s\tleft alone\t%s\n", name, why)
+			printing.Lock()
+			out.Printf(term.Plain, "  %-*s  left alone   %s\n", width, name, why)
+			printing.Unlock()
 			continue
 		}
 		wrapped := "not wrapped"
@@ -74,16 +86,23 @@ func tryServers(ctx context.Context, env *term.Environment, path string, file *h
 			wrapped = "wrapped"
 		}
 		tried++
-		answer, err := tryServer(ctx, env, path, s)
-		c := term.Plain
-		if err != nil {
-			bad++
-			c, answer = term.Red, "does not start: "+strings.ReplaceAll(err.Error(), "\n", "\n      ")
-		}
-		out.Printf(term.Plain, "  %s\t%s\t", name, wrapped)
-		out.Printf(c, "%s\n", answer)
+		trying.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			answer, err := tryServer(ctx, env, path, s)
+			printing.Lock()
+			defer printing.Unlock()
+			c := term.Plain
+			if err != nil {
+				bad++
+				c, answer = term.Red, "does not start: "+strings.ReplaceAll(err.Error(), "\n", "\n      ")
+			}
+			out.Printf(term.Plain, "  %-*s  %-11s  ", width, name, wrapped)
+			out.Printf(c, "%s\n", answer)
+		})
 	}
-	return tried, bad, w.Flush()
+	trying.Wait()
+	return tried, bad
 }
 
 // tryServer starts the server of an entry, and returns a summary of its answer.
@@ -103,7 +122,7 @@ func tryServer(ctx context.Context, env *term.Environment, path string, s *hosts
 	if _, err := exec.LookPath(s.Command); err != nil {
 		return "", fmt.Errorf("there is no program %s", s.Command)
 	}
-	ctx, cancel := context.WithTimeout(ctx, client.ToolsTimeout)
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	last := &lastLine{}
 	stderr := visible.Lines(last, func(line string) string { return redact.Log(visible.Escape(line)) })
@@ -135,7 +154,17 @@ func openError(program string, err error, last string) error {
 	if last == "" {
 		return err
 	}
-	return fmt.Errorf("%w: %s", err, last)
+	return fmt.Errorf("%w: %s", err, plain(last))
+}
+
+// plain returns a line of a log for people: of one in JSON only what happened.
+func plain(line string) string {
+	var entry struct{ Msg, Line, Cause, Err string }
+	if json.Unmarshal([]byte(line), &entry) != nil || entry.Msg == "" {
+		return line
+	}
+	said := []string{entry.Msg, entry.Line, entry.Cause, entry.Err}
+	return strings.Join(slices.DeleteFunc(said, func(s string) bool { return s == "" }), ": ")
 }
 
 // A lastLine keeps the last line written to it.
