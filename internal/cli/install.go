@@ -24,11 +24,12 @@ import (
 
 // installCommand puts the wrapper into hosts files.
 type installCommand struct {
-	File   string `arg:"" optional:"" help:"File in which a host lists its MCP servers, such as .mcp.json or config.toml."`
-	Host   string `placeholder:"NAME" help:"Find the files of a host: ${hosts}."`
-	DryRun bool   `help:"Show the diff, and write nothing."`
-	Undo   bool   `help:"Remove the wrapper again."`
-	Status bool   `help:"Say which servers are wrapped, and start each to see whether it answers."`
+	File    string `arg:"" optional:"" help:"File in which a host lists its MCP servers, such as .mcp.json or config.toml."`
+	Host    string `placeholder:"NAME" help:"Find the files of a host: ${hosts}."`
+	DryRun  bool   `help:"Show the diff, and write nothing."`
+	Undo    bool   `help:"Remove the wrapper again."`
+	Journal bool   `help:"Keep what becomes of calls, where recourse failures finds it without a flag."`
+	Status  bool   `help:"Say which servers are wrapped, and start each to see whether it answers."`
 }
 
 // Help shows examples.
@@ -40,7 +41,7 @@ func (*installCommand) Help() string {
 Example:
 
     recourse install mcp.json
-    recourse install --host cursor
+    recourse install --host cursor --journal
     recourse install --status`
 }
 
@@ -83,8 +84,10 @@ func (c *installCommand) Run(ctx context.Context, env *term.Environment) error {
 func (c *installCommand) paths(env *term.Environment) ([]string, error) {
 	place := hosts.Environment{GOOS: runtime.GOOS, Lookup: env.LookupEnv, Folder: "."}
 	switch {
-	case c.Status && (c.Undo || c.DryRun):
-		return nil, term.Usage(errors.New("--status writes nothing: leave out --undo and --dry-run"))
+	case c.Status && (c.Undo || c.DryRun || c.Journal):
+		return nil, term.Usage(errors.New("--status writes nothing: leave out --undo, --dry-run and --journal"))
+	case c.Undo && c.Journal:
+		return nil, term.Usage(errors.New("--undo removes the wrapper with all its flags: leave out --journal"))
 	case c.File != "" && c.Host != "":
 		return nil, term.Usage(errors.New("--host finds the file itself: leave out FILE"))
 	case c.Host != "" && !slices.Contains(hosts.Names(), c.Host):
@@ -128,7 +131,11 @@ func (c *installCommand) install(env *term.Environment, path string, file *hosts
 	if err != nil {
 		return err
 	}
-	text, wrapped := file.Wrap(program)
+	var flags []string
+	if c.Journal {
+		flags = []string{"--journal"}
+	}
+	text, wrapped := file.Wrap(program, flags...)
 	if len(file.Servers) == 0 {
 		term.Printf(env.Stdout, "%s: nothing to do, it lists no server\n", path)
 		return nil

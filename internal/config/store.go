@@ -59,8 +59,7 @@ func (v *validator) store(c *Config, root *strictyaml.Node) {
 	node := root.Get("journal")
 	switch {
 	case c.Journal == nil && c.Store != "":
-		c.Journal = new(Journal)
-		_ = strictyaml.Decode("", []byte("{}"), c.Journal) // an empty mapping is valid: it is all defaults
+		c.KeepIn(c.Store)
 	case c.Journal == nil:
 	case root.Get("store") == nil:
 		v.doc.Reportf(node.Pos(), "add `store: sqlite:recourse.db`", "a journal needs a `store`")
@@ -87,6 +86,12 @@ func (v *validator) address(c *Config, node *strictyaml.Node) {
 	default:
 		v.doc.Reportf(node.Pos(), storeHint, "the store must be a file of SQLite or a database of PostgreSQL")
 	}
+}
+
+// KeepIn has the journal kept in a store, with its defaults.
+func (c *Config) KeepIn(store string) {
+	c.Store, c.Journal = store, new(Journal)
+	_ = strictyaml.Decode("", []byte("{}"), c.Journal) // an empty mapping is valid: it is all defaults
 }
 
 func (v *validator) journal(j *Journal, node *strictyaml.Node) {

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/cli/term"
@@ -40,6 +43,9 @@ func (c *StoreFlags) Address(env *term.Environment) (string, error) {
 	if c.Store != "" {
 		return c.Store, nil
 	}
+	if address, ok := userStore(); ok && c.Config == defaultConfig && !isThere(c.Config) && isThere(strings.TrimPrefix(address, sqlite)) {
+		return address, nil
+	}
 	cfg, err := c.ReadConfig(env)
 	if err != nil {
 		return "", err
@@ -48,6 +54,34 @@ func (c *StoreFlags) Address(env *term.Environment) (string, error) {
 		return "", term.Usage(term.Hint(fmt.Errorf("%s has no store", c.Config), "add `store: sqlite:recourse.db` to the file"))
 	}
 	return cfg.Store, nil
+}
+
+const (
+	defaultConfig = "recourse.yaml"
+	sqlite        = "sqlite:"
+)
+
+// userStore returns the address of the store of wrappers that keep a journal, in the user's own folder for configurations.
+func userStore() (address string, ok bool) {
+	folder, err := os.UserConfigDir()
+	return sqlite + filepath.Join(folder, "recourse", "recourse.db"), err == nil
+}
+
+// MakeUserStore returns the address of the store of wrappers that keep a journal, and makes its folder.
+func MakeUserStore() (address string, err error) {
+	address, ok := userStore()
+	if !ok {
+		return "", term.Usage(errors.New("--journal needs a folder of the user's own: set HOME"))
+	}
+	if err := os.MkdirAll(filepath.Dir(strings.TrimPrefix(address, sqlite)), 0o700); err != nil {
+		return "", fmt.Errorf("keep a journal: %w", err)
+	}
+	return address, nil
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // ReadConfig reads the configuration file.

@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/cli/client"
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
@@ -28,6 +29,8 @@ type WrapCommand struct {
 	Contract  string           `placeholder:"NAME" help:"Contract in which failures reach the host (default: recourse)."`
 	Config    string           `short:"c" placeholder:"FILE" help:"Configuration file with an entry for the server."`
 	HostsFile string           `placeholder:"FILE" help:"File in which a host lists its MCP servers, one of which to run."`
+	URL       string           `name:"url" placeholder:"URL" help:"Endpoint of a server over HTTP, instead of a command."`
+	Journal   bool             `help:"Keep what becomes of calls, where recourse failures finds it without a flag."`
 	Server    string           `placeholder:"NAME" help:"Which server of the configuration or hosts file; required if there are several."`
 	Log       config.LogFormat `enum:",auto,text,json" default:"" placeholder:"FORMAT" help:"text, json, or auto: text on a terminal."`
 	LogLevel  config.LogLevel  `enum:",debug,info,warn,error" default:"" placeholder:"LEVEL" help:"debug, info, warn or error."`
@@ -43,7 +46,8 @@ func (*WrapCommand) Help() string {
 
 Example:
 
-    recourse wrap --name farm -- farmd`
+    recourse wrap --name farm -- farmd
+    recourse wrap --url https://mcp.example.com/mcp`
 }
 
 // Run serves the host until it is gone.
@@ -65,6 +69,13 @@ func (c *WrapCommand) Run(ctx context.Context, env *term.Environment) error {
 	gone := make(chan os.Signal, 1)
 	signal.Notify(gone, syscall.SIGPIPE)
 	defer signal.Stop(gone)
+	if c.Journal && cfg.Store == "" {
+		address, err := load.MakeUserStore()
+		if err != nil {
+			return err
+		}
+		cfg.KeepIn(address)
+	}
 	kept, err := openStorage(ctx, cfg, log)
 	if err != nil {
 		return err
@@ -123,8 +134,12 @@ func (c *WrapCommand) read(set *contract.Set, env *term.Environment) (*config.Co
 	switch {
 	case c.HostsFile != "" && (len(c.Command) > 0 || c.Config != ""):
 		return nil, term.Usage(errors.New("--hosts-file names the server's command: leave out -c and COMMAND"))
+	case c.URL != "" && (len(c.Command) > 0 || c.Config != "" || c.HostsFile != ""):
+		return nil, term.Usage(errors.New("--url names the server: leave out -c, --hosts-file and COMMAND"))
 	case c.HostsFile != "":
 		return c.readHosts(env)
+	case c.URL != "":
+		return c.ofURL()
 	case c.Config != "":
 		cfg, err := config.Load(c.Config, config.Options{
 			LookupEnv:      env.LookupEnv,
@@ -145,6 +160,16 @@ func (c *WrapCommand) read(set *contract.Set, env *term.Environment) (*config.Co
 		title := cmp.Or(c.Name, filepath.Base(c.Command[0]))
 		return config.Of(&config.Server{Name: load.ServerName(title), Title: title, Command: c.Command})
 	}
+}
+
+// ofURL returns the configuration of a server over HTTP.
+func (c *WrapCommand) ofURL() (*config.Config, error) {
+	host := client.HostOf(c.URL)
+	if host == "" {
+		return nil, term.Usage(term.Hint(errors.New("--url is not the URL of an MCP server"), "write it as https://mcp.example.com/mcp"))
+	}
+	title := cmp.Or(c.Name, host)
+	return config.Of(&config.Server{Name: load.ServerName(title), Title: title, URL: c.URL})
 }
 
 // readHosts returns the configuration with the selected server of the hosts file. Mistakes in other

@@ -34,21 +34,22 @@ func (f *File) edited(edits []edit) []byte {
 }
 
 // Wrap returns the file with program put in front of every server that is itself a program, as `program wrap
-// --name=NAME -- command args`, and the names of those servers. If a server has a copy of the wrapper in
+// --name=NAME -- command args`, with flags before the name, and the names of those servers. If a server has a copy of the wrapper in
 // front that no longer exists, program replaces it. Everything else stays the same, to the byte; [File.Left]
 // lists what is left alone, and why.
-func (f *File) Wrap(program string) (text []byte, wrapped []string) {
+func (f *File) Wrap(program string, flags ...string) (text []byte, wrapped []string) {
 	var edits []edit
 	for _, s := range f.Servers {
+		wrapper := slices.Concat([]string{"wrap"}, flags, []string{"--name=" + s.Name, "--"})
 		switch {
 		case f.left(s) != "" || s.Wrapped() && (s.Command == program || !gone(s.Command)):
 			continue
 		case s.Wrapped():
 			edits = append(edits, edit{s.programAt(), quote(program)})
 		case s.inList:
-			edits = append(edits, f.insertion(s, program, "wrap", "--name="+s.Name, "--"))
+			edits = append(edits, f.insertion(s, append([]string{program}, wrapper...)...))
 		default:
-			edits = append(edits, edit{s.programAt(), quote(program)}, f.insertion(s, "wrap", "--name="+s.Name, "--", s.Command))
+			edits = append(edits, edit{s.programAt(), quote(program)}, f.insertion(s, append(wrapper, s.Command)...))
 		}
 		wrapped = append(wrapped, s.String())
 	}
