@@ -336,8 +336,10 @@ func private(text string) bool {
 			return false
 		}
 	}
-	if prefix, err := netip.ParsePrefix(text); err == nil {
-		return privateIP(prefix.Addr())
+	if strings.IndexByte(text, '/') >= 0 {
+		if prefix, err := netip.ParsePrefix(text); err == nil {
+			return privateIP(prefix.Addr())
+		}
 	}
 	if _, err := netip.ParseAddrPort(text); err == nil {
 		return true

@@ -29,6 +29,10 @@ type detail struct {
 	form, named, url, jdbc, pairs, libpq, command, resolved, inner, ipv6, unix, windows, encoded int
 	stop                                                                                         int // where the word of a URL ends
 
+	words  int         // so far
+	isOver func() bool // whether the time is over; nil: it is not limited
+	over   bool        // it is: the rest is not looked at
+
 	announced [len(announcers)]int
 	kinds     *kinds
 }
@@ -41,6 +45,9 @@ func (m *Masker) detail(s string) detail {
 func (l *detail) line(start, end int) (holds holds, reach int) {
 	l.start, l.end, l.holds, l.reach, l.colon, l.mention, l.told = start, end, 0, end, -1, -1, false
 	s, begin := l.s[:end], l.begin
+	if l.over {
+		return 0, end
+	}
 	run := start // where the word of base64 begins
 	for i := start; i < len(s); i++ {
 		c := s[i]
@@ -58,6 +65,10 @@ func (l *detail) line(start, end int) (holds holds, reach int) {
 				kind |= next
 			}
 			l.word(at, i, kind)
+			if l.words++; l.words%(1<<10) == 0 && l.isOver != nil && l.isOver() {
+				l.over = true
+				return 0, end
+			}
 			i--
 			continue
 		}
@@ -133,7 +144,7 @@ func (l *detail) word(at, end int, kinds kind) {
 	case end == l.end:
 	case s[end] == '.' && isDigit(s[at]):
 		l.number(at)
-	case s[end] == ' ' && strings.HasSuffix(s[at:end], "7z"):
+	case s[end-1] == 'z' && strings.HasSuffix(s[at:end+1], "7z "):
 		l.commanded(end-len("7z"), "7z")
 	}
 }

@@ -19,11 +19,14 @@ func (m *Masker) embedded(s string, layer int, b *budget) (masked string, namele
 	inside := *m
 	inside.spoken = false
 	var out strings.Builder
-	raw, r, done := []byte(s), inside.reader(b), 0
+	raw, r, done, began := []byte(s), inside.reader(b), 0, b.begin()
 	for at, failed := 0, 0; at < len(s) && failed < failures; {
 		start := at + indexOfSet(s[at:], &opensObject)
 		if start == len(s) {
 			break
+		}
+		if b.isOver(began) {
+			return notShown, false
 		}
 		at = start + 1
 		if !opensJSON(s[at:]) {
@@ -38,7 +41,7 @@ func (m *Masker) embedded(s string, layer int, b *budget) (masked string, namele
 		if !secret.Mentions(s[start:at]) {
 			continue
 		}
-		if masked, err := r.rewrite(s[start:at], layer+1); err == nil {
+		if masked, err := r.rewrite(s[start:at], layer+1); err == nil && masked != s[start:at] {
 			out.WriteString(s[done:start])
 			out.WriteString(masked)
 			done = at

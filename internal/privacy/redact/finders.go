@@ -102,7 +102,7 @@ func (m *Masker) each(t *text, visit func(f *finder) bool) {
 		return
 	}
 	detail := m.detail(t.s)
-	detail.nameless = t.nameless
+	detail.nameless, detail.isOver = t.nameless, t.isOver
 	t.look(detail.line)
 	m.ask(detailed, t, visit)
 }
@@ -133,14 +133,15 @@ func (m *Masker) settled(t *text, layer int, b *budget) string {
 func (m *Masker) once(t *text, layer int, b *budget) {
 	began := b.begin()
 	defer b.spend(began)
-	over := false
+	t.isOver = func() bool { return b.isOver(began) }
 	m.each(t, func(f *finder) bool {
-		if over = b.isOver(began); !over {
-			t.mask(f.mark, f.find(m, t, b))
+		if t.isOver() {
+			return false
 		}
-		return !over
+		t.mask(f.mark, f.find(m, t, b))
+		return true
 	})
-	if over {
+	if t.isOver() {
 		*t = text{s: notShown}
 		return
 	}

@@ -65,6 +65,9 @@ func (r *reader) masked(layer int) []string {
 
 // groups returns the leaves that are shown of each array.
 func (r *reader) groups() [][]int {
+	if r.arrays == 0 {
+		return nil
+	}
 	sizes := make([]int, r.arrays+1)
 	isShown := func(l *leaf) bool { return l.array > 0 && l.mark == "" && !l.plain }
 	for i := range r.leaves {

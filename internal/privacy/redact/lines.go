@@ -38,8 +38,9 @@ type passage struct {
 type text struct {
 	s        string
 	passages []passage
-	all      holds // of all passages
-	nameless bool  // it is known that it does not mention a secret
+	all      holds       // of all passages
+	nameless bool        // it is known that it does not mention a secret
+	isOver   func() bool // whether the time to look at it is over; nil: it is not limited
 }
 
 func textOf(s string) *text {
