@@ -94,7 +94,7 @@ site: ## Build the pages of docs/ as a site into ./dist/site, and check their li
 test-all: test test-long test-dist ## Run all three
 
 # MODULES are the modules beside the program's own.
-MODULES := tools/bench tools/dist tools/frameworks tools/simulate
+MODULES := tools/bench tools/dist tools/frameworks tools/simulate tools/study
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint
@@ -147,6 +147,10 @@ screenshots: ## Take the pictures in docs/console and docs/connections anew, in 
 .PHONY: simulate
 simulate: ## Play agents against a failing server, and write docs/simulation.md
 	@cd tools/simulate && go run . -write ../../docs
+
+.PHONY: study
+study: ## Check public servers, and write docs/study.md, from the package registries
+	@cd tools/study && go run . -write ../../docs/study.md
 
 .PHONY: frameworks
 frameworks: ## Run agents of real frameworks against a failing server, and write docs/frameworks.md

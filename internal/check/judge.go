@@ -3,6 +3,8 @@ package check
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
@@ -232,11 +234,32 @@ func refusedArguments(t *transcript) (found []*exchange) {
 	return found
 }
 
+// names reports whether the text names an argument, as it is spelled or in words: "Base color" for baseColor.
+func (s *said) names(argument string) bool {
+	return mentions(s.text, argument) || inWords(s.text, argument)
+}
+
+// inWords reports whether a text has a name of several words, however they are put together.
+func inWords(text, name string) bool {
+	several := strings.ContainsAny(name, "_- ") || strings.ToLower(name) != name
+	return several && mentions(together(text), together(name))
+}
+
+// together leaves out all that is neither a letter nor a digit.
+func together(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return -1
+	}, text)
+}
+
 func argumentNamed(t *transcript, v *verdict) {
 	for _, x := range refusedArguments(t) {
 		said := "None of " + names(x.step.wrong) + " is named: " + quoted(x.said.text)
 		for _, name := range x.step.wrong {
-			if mentions(x.said.text, name) {
+			if x.said.names(name) {
 				said = ""
 			}
 		}
@@ -253,7 +276,7 @@ func argumentsAtOnce(t *transcript, v *verdict) {
 		}
 		var missing []string
 		for _, name := range x.step.wrong {
-			if !mentions(x.said.text, name) {
+			if !x.said.names(name) {
 				missing = append(missing, name)
 			}
 		}

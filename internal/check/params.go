@@ -15,7 +15,7 @@ import (
 // param is a parameter of a tool.
 type param struct {
 	name     string
-	required bool
+	required bool     // and has no default
 	types    []string // as the schema lists them; empty: it does not say
 	enum     []json.Value
 	schema   json.Value
@@ -37,7 +37,7 @@ func (t *tool) prepare(budget *args.Budget) {
 }
 
 func paramOf(name string, schema json.Value, required bool) param {
-	p := param{name: name, required: required, schema: schema}
+	p := param{name: name, required: required && json.Lookup(schema, "/default") == nil, schema: schema}
 	var s struct {
 		Type json.Value   `json:"type"`
 		Enum []json.Value `json:"enum"`
@@ -205,7 +205,8 @@ func blamesAnother(x *exchange) bool {
 		if len(name) < letters || slices.Contains(x.step.wrong, name) {
 			continue
 		}
-		if named, err := regexp.MatchString(`(?i)\b`+regexp.QuoteMeta(name)+`\b`, x.said.text); err == nil && named {
+		named, err := regexp.MatchString(`(?i)\b`+regexp.QuoteMeta(name)+`\b`, x.said.text)
+		if err == nil && named || inWords(x.said.text, name) {
 			return true
 		}
 	}

@@ -266,8 +266,8 @@ func (r *runner) callOf(t *tool, arguments json.Value) server.Message {
 }
 
 // send sends a request and files what comes of it.
-func (r *runner) send(s step, method string, params json.Value) *exchange {
-	return r.exchange(r.options.Timeout, s, r.message(method, params))
+func (r *runner) send(s step, method string, params json.Value) {
+	r.exchange(r.options.Timeout, s, r.message(method, params))
 }
 
 // exchange sends a message and files what comes of it.

@@ -65,7 +65,8 @@ func (r *runner) beside(s step, seen *slowSeen) (took time.Duration, slow bool) 
 
 // cancelRunning makes the call again and cancels it, and waits for as long as it has taken that nobody answers it any more.
 func (r *runner) cancelRunning(s step, seen *slowSeen, took time.Duration) {
-	note := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d,"reason":"recourse check"}}`, r.next+1)
+	const form = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d,"reason":"recourse check"}}`
+	note := fmt.Appendf(nil, form, r.next+1)
 	done := r.begin(min(2*took, r.options.Timeout), s)
 	if over(done, begun) != nil {
 		return

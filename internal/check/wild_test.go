@@ -169,7 +169,7 @@ func (s pickyServer) Send(ctx context.Context, m server.Message) server.Answer {
 	switch {
 	case said.Method == "tools/list":
 		text = `{"tools":[{"name":"fetch","description":"Fetches a page.","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object",` +
-			`"properties":{"url":{"type":"string"}},"required":["url"],"additionalProperties":false}}]}`
+			`"properties":{"pageUrl":{"type":"string"},"mode":{"type":"string","default":"text"}},"required":["pageUrl","mode"],"additionalProperties":false}}]}`
 	case said.Method == "tools/call" && (said.Params.Name == "fetch" || s.words == noBrowser):
 		text = fmt.Sprintf(`{"isError":%t,"content":[{"type":"text","text":%q}]}`, !s.succeeds, s.words)
 	default:
@@ -221,15 +221,15 @@ func TestIgnoredAndTold(t *testing.T) {
 }
 
 // A refusal of another argument, which the check has made up, is not held against a server, and one of something else is none of
-// arguments: the schema does not say that a URL is absolute, and the machine lacks a browser.
+// arguments: the schema does not say that a URL is absolute, and the machine lacks a browser. What has a default need not be there.
 func TestMadeUpArguments(t *testing.T) {
 	t.Parallel()
 	for _, words := range []string{
-		"url is not an absolute URL", noBrowser, "MCP error -32601: Tool fetch requires task augmentation",
-		"There is no file recourse-check-0f5c2e-no-such-thing", "Session recourse-check-0f5c2e-no-such-thing was not found",
+		"pageUrl is not an absolute URL", noBrowser, "MCP error -32601: Tool fetch requires task augmentation",
+		"Page url is required", "There is no file recourse-check-0f5c2e-no-such-thing", "Session recourse-check-0f5c2e-no-such-thing was not found",
 	} {
 		report := check.Check(t.Context(), pickyServer{words: words}, check.Options{Mode: check.Safe})
-		for _, rule := range []string{"argument-named", "unknown-tool", "no-secret"} {
+		for _, rule := range []string{"argument-named", "arguments-at-once", "unknown-tool", "no-secret"} {
 			if found := sentences(report, rule); found != nil {
 				t.Error(found)
 			}

@@ -50,7 +50,8 @@ func ReadWrites(name string, src []byte) ([]Write, error) {
 	}
 	var writes []Write
 	for _, w := range file.Calls {
-		write := Write{Tool: w.Tool, Args: object(w.Args), Reads: w.Reads, Slow: w.Slow, Verify: Verify{w.Verify.Tool, object(w.Verify.Args)}}
+		verify := Verify{w.Verify.Tool, object(w.Verify.Args)}
+		write := Write{Tool: w.Tool, Args: object(w.Args), Reads: w.Reads, Slow: w.Slow, Verify: verify}
 		if w.Other != nil {
 			write.Other = object(w.Other)
 		}
@@ -63,7 +64,8 @@ func ReadWrites(name string, src []byte) ([]Write, error) {
 		switch {
 		case means != 1:
 			return nil, strictyaml.Errors{w.Node.Errorf(
-				"a write has `verify: {tool: NAME, args: {...}}`, which shows what it has done; a read has `reads: true`; a call that takes a second or more has `slow: true`",
+				"a write has `verify: {tool: NAME, args: {...}}`, which shows what it has done; a read has `reads: true`; "+
+					"a call that takes a second or more has `slow: true`",
 				"%s needs one of verify, reads and slow", w.Tool,
 			)}
 		case w.Verify.Tool != "" && !strings.Contains(string(write.Args), mark):

@@ -26,6 +26,7 @@ type checkCommand struct {
 	Header   []string      `placeholder:"HEADER" sep:"none" help:"Header for that server, as 'Name: value'."`
 	Mode     string        `enum:"static,safe,owner,wired" default:"safe" help:"How far to go (safe); docs/checks.md."`
 	Writes   string        `placeholder:"FILE" help:"Calls that the modes owner and wired may make, in a sandbox."`
+	Provider string        `placeholder:"FILE" help:"Recording of what the server's services answer; made if it is not there."`
 	Seed     int           `default:"1" placeholder:"NUMBER" help:"Another one for each run in the same sandbox (1)."`
 	Contract string        `placeholder:"NAME" help:"Contract that the server promises: a built-in one, or a file."`
 	ReadOnly []string      `placeholder:"TOOL" help:"Tools that only read although they do not say so; * stands for any letters."`
@@ -65,7 +66,7 @@ func (c *checkCommand) Run(ctx context.Context, env *term.Environment, command t
 		return err
 	}
 	if options.Mode == check.Wired && !c.DryRun {
-		if options.Provider, err = wire(to); err != nil {
+		if options.Provider, err = wire(to, c.Provider); err != nil {
 			return err
 		}
 		defer options.Provider.Close()
@@ -134,13 +135,19 @@ func cannot(why string) error {
 	return err
 }
 
-// wire starts what answers for the services that a program calls, and has the program find it.
-func wire(to server.Server) (*provider.Proxy, error) {
+// wire starts what answers for the services that a program calls, and has the program find it; tape is the file of a recording, or "".
+func wire(to server.Server, tape string) (*provider.Proxy, error) {
 	program, ok := to.(*server.Program)
 	if !ok {
 		return nil, term.Usage(errors.New("--mode wired starts the server itself, with a proxy in its environment: give a command"))
 	}
 	proxy := &provider.Proxy{}
+	if tape != "" {
+		var err error
+		if proxy.Tape, err = provider.OpenTape(tape); err != nil {
+			return nil, term.Usage(fmt.Errorf("open the recording of the provider: %w", err))
+		}
+	}
 	if err := proxy.Start(); err != nil {
 		return nil, fmt.Errorf("start the proxy: %w", err)
 	}
@@ -157,6 +164,8 @@ func (c *checkCommand) options() (check.Options, error) {
 		return options, term.Usage(errors.New("--mode " + c.Mode + " makes the calls of a file: name it with --writes"))
 	case !named && c.Writes != "":
 		return options, term.Usage(errors.New("--writes goes with --mode owner and --mode wired"))
+	case c.Provider != "" && options.Mode != check.Wired:
+		return options, term.Usage(errors.New("--provider goes with --mode wired"))
 	case c.Writes != "":
 		src, err := os.ReadFile(filepath.Clean(c.Writes))
 		if err != nil {

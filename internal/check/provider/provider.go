@@ -10,6 +10,7 @@
 package provider
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"io"
@@ -59,6 +60,8 @@ var (
 type Proxy struct {
 	// Dial connects to the services themselves; nil means the operating system's.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Tape keeps what services answer, or answers for them; nil: neither.
+	Tape *Tape
 
 	listener  net.Listener
 	server    *http.Server
@@ -95,6 +98,9 @@ func (p *Proxy) Start() (err error) {
 // Close ends the proxy.
 func (p *Proxy) Close() {
 	_ = p.server.Close() // nothing is left to lose
+	if p.Tape != nil {
+		_ = p.Tape.file.Close() // each line was written as it came
+	}
 	p.transport.CloseIdleConnections()
 	_ = os.RemoveAll(p.folder) // the system clears it up otherwise
 }
@@ -167,10 +173,24 @@ func (f *Fault) answer(w http.ResponseWriter, r *http.Request, release <-chan st
 	}
 }
 
-// pass asks the service itself.
+// pass asks the service itself, or the tape that has its answers.
 func (p *Proxy) pass(w http.ResponseWriter, r *http.Request) {
 	out := r.Clone(r.Context())
 	out.RequestURI = ""
+	var request *recorded
+	if p.Tape != nil {
+		sent, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		if err != nil {
+			http.Error(w, "recourse check: "+err.Error(), http.StatusBadGateway)
+			return
+		}
+		if request = requestOf(r, sent); p.Tape.playing {
+			p.Tape.play(w, request)
+			return
+		}
+		out.Body = io.NopCloser(bytes.NewReader(sent))
+		out.Header.Del("Accept-Encoding") // what is kept can be read
+	}
 	resp, err := p.transport.RoundTrip(out)
 	if err != nil {
 		http.Error(w, "recourse check: the service cannot be reached: "+err.Error(), http.StatusBadGateway)
@@ -179,7 +199,15 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request) {
 	defer resp.Body.Close()
 	maps.Copy(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
-	_, _ = io.Copy(w, resp.Body) // a cut answer is cut here, too
+	if request == nil {
+		_, _ = io.Copy(w, resp.Body) // a cut answer is cut here, too
+		return
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	_, _ = w.Write(body) // if it is gone, the answer is kept all the same
+	if err != nil || len(body) > maxBody || p.Tape.keep(request, resp, body) != nil {
+		panic(http.ErrAbortHandler) // a run that is recorded in part is no use
+	}
 }
 
 // tunnel answers a CONNECT, and speaks TLS in the tunnel as the host that it names.

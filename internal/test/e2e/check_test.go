@@ -2,12 +2,17 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/check"
+	"github.com/recoursehq/recourse/internal/check/report"
 	checked "github.com/recoursehq/recourse/internal/check/server"
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
@@ -61,6 +66,41 @@ func TestLongGatewayLowersNoPublicGrade(t *testing.T) {
 				check.Check(t.Context(), &checked.Endpoint{URL: front + "/s/mcp"}, check.Options{Mode: check.Safe}),
 			)
 		})
+	}
+}
+
+// A gateway that takes a check's entry and its contract, as they were written, tells a failure that nobody had described.
+func TestDraftsTellFailures(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{
+		Name: "parcel_get",
+		Definition: `{"name":"parcel_get","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object","properties":` +
+			`{"parcel_id":{"type":"string"}},"required":["parcel_id"],"additionalProperties":false}}`,
+		Result: func(arguments json.RawMessage) string {
+			var a struct {
+				Parcel string `json:"parcel_id"`
+			}
+			_ = json.Unmarshal(arguments, &a)
+			return fmt.Sprintf(`{"isError":true,"content":[{"type":"text","text":%q}]}`, "The depot never saw "+a.Parcel+" come in")
+		},
+	}))
+	r := check.Check(t.Context(), &checked.Endpoint{URL: srv.URL()}, check.Options{Mode: check.Safe})
+	r.Reach = "url: " + srv.URL()
+	var entry, draft strings.Builder
+	if err := errors.Join(report.Entry(&entry, r), report.Draft(&draft, r)); err != nil {
+		t.Fatal(err)
+	}
+	written := strings.Replace(entry.String(), "# contract:", "contract:", 1)
+	name := strings.Fields(written[strings.Index(written, "servers:"):])[1]
+	gate, _ := gatewaytest.New(t, written, draft.String())
+	front, end := gatewaytest.Serve(t, gate)
+	t.Cleanup(end)
+	client := testkit.NewClient(t, front+"/"+strings.TrimSuffix(name, ":")+"/mcp", testkit.Legacy)
+	client.MustInitialize(t)
+	a := client.MustRequest(t, "1", "tools/call", `{"name":"parcel_get","arguments":{"parcel_id":"P-7"}}`)
+	e := gatewaytest.Record(t, a)
+	if e.Kind != recourse.KindNotFound || e.Contract != strings.TrimSuffix(name, ":") || e.Resource.ID != "P-7" {
+		t.Errorf("got %+v from %s, with\n%s\n%s", e, a.Body, written, draft.String())
 	}
 }
 

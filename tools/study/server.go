@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// serversText names a registry, a package with its version, its program and arguments in each line. SANDBOX is a folder of its own.
+//
+//go:embed servers.txt
+var serversText string
+
+// A server is a package with an MCP server on stdio.
+type server struct {
+	registry, pkg, version string
+	program                []string
+	dir                    string // where it is installed, and its reports are
+}
+
+func readServers(env string) (servers []*server, err error) {
+	for line := range strings.Lines(serversText) {
+		words := strings.Fields(line)
+		if len(words) == 0 || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if len(words) < 4 {
+			return nil, errors.New("servers.txt: too few words: " + line)
+		}
+		dir := filepath.Join(env, words[0]+"-"+strings.NewReplacer("/", "-", "@", "").Replace(words[1]))
+		servers = append(servers, &server{words[0], words[1], words[2], words[3:], dir})
+	}
+	slices.SortFunc(servers, func(a, b *server) int {
+		return strings.Compare(strings.TrimPrefix(a.pkg, "@"), strings.TrimPrefix(b.pkg, "@"))
+	})
+	return servers, nil
+}
+
+// installed is the file that stands where a server was installed; its text is the version.
+const installed = "installed"
+
+// install installs the package from its registry. Its scripts are not run.
+func (s *server) install(ctx context.Context) error {
+	stamp := filepath.Join(s.dir, installed)
+	if version, err := os.ReadFile(stamp); err == nil && string(version) == s.version {
+		return nil
+	}
+	if err := errors.Join(os.RemoveAll(s.dir), os.MkdirAll(s.dir, 0o755)); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "%s: installing\n", s.pkg)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	steps := [][]string{{
+		"npm", "install", "--prefix", ".", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", s.pkg + "@" + s.version,
+	}}
+	if s.registry == "pypi" {
+		steps = [][]string{
+			{"python3", "-m", "venv", "."},
+			{"bin/pip", "install", "--quiet", "--disable-pip-version-check", s.pkg + "==" + s.version},
+		}
+	}
+	for _, step := range steps {
+		if err := run(ctx, s.dir, nil, step[0], step[1:]...); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(stamp, []byte(s.version), 0o644)
+}
+
+// command is how the server is started in its sandbox.
+func (s *server) command(sandbox string) []string {
+	bin := filepath.Join(s.dir, "node_modules", ".bin", s.program[0])
+	if s.registry == "pypi" {
+		bin = filepath.Join(s.dir, "bin", s.program[0])
+	}
+	words := []string{bin}
+	for _, word := range s.program[1:] {
+		words = append(words, strings.ReplaceAll(word, "SANDBOX", sandbox))
+	}
+	return words
+}
+
+// check checks the server bare and behind the gateway.
+func (s *server) check(ctx context.Context, recourse string, again bool) error {
+	if err := s.install(ctx); err != nil {
+		return err
+	}
+	for kind, before := range map[string][]string{"bare": nil, "behind": {recourse, "wrap", "--log-level", "error", "--"}} {
+		report := filepath.Join(s.dir, kind+".json")
+		if _, err := os.Stat(report); err == nil && !again {
+			continue
+		}
+		sandbox, err := newSandbox()
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		check := []string{recourse, "check", "--json", "--fail-on", "none", "--"}
+		err = s.write(ctx, report, sandbox, slices.Concat(check, before, s.command(sandbox)))
+		if err = errors.Join(err, os.RemoveAll(sandbox)); err != nil {
+			return fmt.Errorf("%s: %w", kind, err)
+		}
+		fmt.Fprintf(os.Stderr, "%s, %s: %s\n", s.pkg, kind, time.Since(began).Round(time.Second))
+	}
+	return nil
+}
+
+// newSandbox makes a folder with a file and a repository, for servers that work on either.
+func newSandbox() (string, error) {
+	dir, err := os.MkdirTemp("", "study")
+	if err != nil {
+		return "", err
+	}
+	err = os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("A line.\n"), 0o644)
+	return dir, errors.Join(err, run(context.Background(), dir, nil, "git", "init", "--quiet"))
+}
+
+// write runs a check and keeps its report.
+func (s *server) write(ctx context.Context, report, sandbox string, command []string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	out, err := os.Create(report + ".part")
+	if err != nil {
+		return err
+	}
+	err = run(ctx, sandbox, out, command[0], command[1:]...)
+	if err := errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	return os.Rename(report+".part", report)
+}
+
+// run runs a program in a folder, which is its home as well, unless it installs something. At the end, all that it started is ended.
+func run(ctx context.Context, dir string, out *os.File, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Stderr, cmd.WaitDelay = dir, os.Stderr, time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if out != nil {
+		cmd.Stdout, cmd.Stderr = out, nil
+		cmd.Env = []string{
+			"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "USERPROFILE=" + dir,
+			"DO_NOT_TRACK=1", "NO_COLOR=1", "CI=true",
+		}
+	}
+	err := cmd.Run()
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // mostly there is none left
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", strings.Join(append([]string{name}, args...), " "), err)
+	}
+	return nil
+}
