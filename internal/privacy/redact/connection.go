@@ -236,6 +236,7 @@ func logins(s string) []span {
 		at += i
 		add(driverLogin(s, at))
 		add(oracleLogin(s, at))
+		at = max(at, done-1) // what was found may go on to the end
 	}
 	done = 0
 	for at := 0; ; at++ {

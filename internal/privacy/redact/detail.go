@@ -26,8 +26,8 @@ type detail struct {
 	near       int // how many colons before it are near each other
 
 	// Where each sort is looked for next, as its finder would go on.
-	form, named, url, jdbc, pairs, libpq, command, resolved, inner, ipv6, unix, windows, encoded int
-	stop                                                                                         int // where the word of a URL ends
+	form, named, url, jdbc, oracle, pairs, libpq, command, resolved, inner, ipv6, unix, windows, encoded int
+	stop                                                                                                 int // where the word of a URL ends
 
 	words  int         // so far
 	isOver func() bool // whether the time is over; nil: it is not limited

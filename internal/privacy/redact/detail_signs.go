@@ -70,7 +70,11 @@ func (l *detail) login(at int) {
 	if login, ok := driverLogin(l.s, at); ok {
 		l.found(aConnection, login.end)
 	}
+	if at < l.oracle {
+		return
+	}
 	if login, ok := oracleLogin(l.s, at); ok {
+		l.oracle = login.end
 		l.found(aConnection, login.end)
 	}
 }

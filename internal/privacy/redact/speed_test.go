@@ -119,6 +119,8 @@ var hard = map[string]string{
 	"ats":            "a/b@a:b@",
 	"connections":    "host=a;server=b;",
 	"libpq":          "host=a user=",
+	"logins":         "a/b@c:1/",
+	"Oracle":         "jdbc:oracle:thin:a/b@",
 	"digits":         "1.2.3.4 10-",
 	"indented":       "a:\n  b:\n",
 	"elements":       "<a b><c>d",
