@@ -70,7 +70,7 @@ func (c *call) isAtStart() bool {
 	case wire.MethodInitialize, wire.MethodDiscover:
 		return true
 	case wire.MethodToolsList:
-		return json.Lookup(c.req.msg.Params, "/cursor") == nil
+		return c.req.msg.Cursor == nil
 	default:
 		return false
 	}

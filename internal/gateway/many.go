@@ -398,7 +398,7 @@ func (c *call) bindState(text []byte) []byte {
 
 // ownState restores the server's own state in a request that returns one.
 func (c *call) ownState() *recourse.Error {
-	state := json.Lookup(c.req.msg.Params, "/"+wire.RequestState)
+	state := json.Value(c.req.msg.State)
 	if state == nil || !c.bindsState() || c.member == nil && bridge.Holds(json.Text(state, "")) {
 		return nil
 	}

@@ -78,7 +78,7 @@ func (c *call) notice(signs *wire.Signs) {
 
 // edit returns a success as its caller may see it, and takes note of the list of tools that a client has asked for.
 func (c *call) edit(text []byte) []byte {
-	if c.req.msg.Method == wire.MethodToolsList && json.Lookup(c.req.msg.Params, "/cursor") == nil {
+	if c.req.msg.Method == wire.MethodToolsList && c.req.msg.Cursor == nil {
 		c.on.to.backend.Lists.Passed(listRequest{c}, json.Lookup(text, "/result"))
 	}
 	c.hear(text)

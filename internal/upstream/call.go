@@ -61,7 +61,7 @@ func (c *child) accept(done <-chan struct{}, m *wire.Message, x *childSession, s
 		edits = append(edits, wire.Edit{At: m.ProgressTokenAt, With: id})
 	}
 	if stamp != "" {
-		edits = append(edits, m.Stamp(stamp)...)
+		edits = m.Stamp(edits, stamp)
 	}
 	c.out = wire.Splice(c.out, m.Raw, edits...)
 	c.endLine(call.start)

@@ -65,11 +65,12 @@ func refuseShared(m *wire.Message) *wire.Answer {
 
 // withoutTask returns a request without the members that could make it a task.
 func withoutTask(m *wire.Message) (*wire.Message, error) {
-	params := json.Value(m.Params)
-	if json.Lookup(params, "/task") != nil {
-		params = json.Without(params, "task")
+	hasExtension := bytes.Contains(m.ClientCapabilities, []byte(wire.ExtensionTasks))
+	if m.Task == nil && !hasExtension {
+		return m, nil
 	}
-	if bytes.Contains(m.ClientCapabilities, []byte(wire.ExtensionTasks)) {
+	params := json.Without(json.Value(m.Params), "task")
+	if hasExtension {
 		params = json.Change(params, "_meta", func(meta json.Value) json.Value {
 			return json.Change(meta, wire.MetaClientCapabilities, func(capabilities json.Value) json.Value {
 				return json.Change(capabilities, "extensions", func(extensions json.Value) json.Value {
@@ -77,9 +78,6 @@ func withoutTask(m *wire.Message) (*wire.Message, error) {
 				})
 			})
 		})
-	}
-	if bytes.Equal(params, m.Params) {
-		return m, nil
 	}
 	plain := new(wire.Message)
 	return plain, wire.Parse(wire.Splice(nil, m.Raw, wire.Edit{At: m.ParamsAt, With: params}), plain)

@@ -29,7 +29,7 @@ type lineAnswer struct {
 	scan wire.Scanner // of a text that need not be a message
 
 	loud   bool         // errors that answer nothing are written, too
-	quiet  *atomic.Bool // nothing is written
+	quiet  *atomic.Bool // nothing is written; nil: it is
 	keep   bool         // whether the answer is kept
 	answer json.Value   // unless it is large
 
@@ -43,8 +43,7 @@ type lineAnswer struct {
 
 func (h *host) newAnswer(id wire.ID) *lineAnswer {
 	return &lineAnswer{
-		out: h.out, text: lineText{Text: spool.NewText(&h.room)}, id: id,
-		header: http.Header{}, retry: -1, quiet: new(atomic.Bool), onAnswer: func() {},
+		out: h.out, text: lineText{Text: spool.NewText(&h.room)}, id: id, retry: -1, onAnswer: func() {},
 	}
 }
 
@@ -113,13 +112,15 @@ func (a *lineAnswer) message(text []byte, is Said) {
 		defer a.onAnswer()
 	}
 	switch {
-	case a.quiet.Load():
+	case a.isQuiet():
 	case text != nil:
 		a.out.line(text)
 	default:
 		a.out.write(a.text.writeLine)
 	}
 }
+
+func (a *lineAnswer) isQuiet() bool { return a.quiet != nil && a.quiet.Load() }
 
 // kept returns a copy of a message: text, or what has been collected unless that is large.
 func (a *lineAnswer) kept(text []byte) []byte {
@@ -181,7 +182,7 @@ func (a *lineAnswer) wait() time.Duration {
 // message. A cancelled call gets none.
 func (a *lineAnswer) settle(ctx context.Context) {
 	defer a.drop()
-	if a.answered || ctx.Err() != nil || a.quiet.Load() {
+	if a.answered || ctx.Err() != nil || a.isQuiet() {
 		return
 	}
 	if a.aborted || a.status == 0 || a.stream || a.text.err != nil {

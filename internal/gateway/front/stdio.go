@@ -278,7 +278,7 @@ func (h *host) reopen(header http.Header) bool {
 		return false
 	}
 	a := h.newAnswer(l.msg.ID)
-	a.keep = true
+	a.keep, a.quiet = true, new(atomic.Bool)
 	a.quiet.Store(true)
 	h.post(h.life, a, l, http.Header{})
 	a.drop()

@@ -83,6 +83,10 @@ type Message struct {
 	Params    []byte // an object or array, or nil
 	ParamsAt  Span
 	Arguments []byte // params.arguments, of any type, or nil
+	Cursor    []byte // params.cursor, of any type, or nil
+	Task      []byte // params.task, of any type, or nil
+	State     []byte // params.requestState, of any type, or nil
+	Inputs    []byte // params.inputResponses, of any type, or nil
 	Result    []byte // of a response
 	Error     []byte // of a response
 
@@ -342,6 +346,8 @@ func (p *parser) fillParams(m *Message) {
 	}
 	m.Name, m.NameAt = textOf(p.of(name)), p.spans[name]
 	m.Arguments = p.of(memberParamsArguments)
+	m.Cursor, m.Task = p.of(memberParamsCursor), p.of(memberParamsTask)
+	m.State, m.Inputs = p.of(memberParamsState), p.of(memberParamsInputs)
 	m.Meta, m.MetaAt = p.of(memberParamsMeta), p.spans[memberParamsMeta]
 	m.ProgressToken, m.ProgressTokenAt = p.of(progress), p.spans[progress]
 	m.ProtocolVersion = textOf(p.of(memberMetaProtocolVersion))

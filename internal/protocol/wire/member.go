@@ -18,6 +18,10 @@ const (
 	memberParamsArguments
 	memberParamsRequestID
 	memberParamsProgressToken
+	memberParamsCursor
+	memberParamsState
+	memberParamsInputs
+	memberParamsTask
 	memberParamsMeta
 	memberMetaProgressToken
 	memberMetaProtocolVersion
@@ -60,6 +64,10 @@ var pointers = [...]string{
 	memberParamsArguments:        "/params/arguments",
 	memberParamsRequestID:        "/params/requestId",
 	memberParamsProgressToken:    "/params/progressToken",
+	memberParamsCursor:           "/params/cursor",
+	memberParamsState:            "/params/" + RequestState,
+	memberParamsInputs:           "/params/" + InputResponses,
+	memberParamsTask:             "/params/task",
 	memberParamsMeta:             "/params/_meta",
 	memberMetaProgressToken:      "/params/_meta/progressToken",
 	memberMetaProtocolVersion:    "/params/_meta/io.modelcontextprotocol~1protocolVersion",
@@ -182,6 +190,14 @@ func childOfParams(name []byte) member {
 		return memberParamsRequestID
 	case MetaProgressToken:
 		return memberParamsProgressToken
+	case "cursor":
+		return memberParamsCursor
+	case RequestState:
+		return memberParamsState
+	case InputResponses:
+		return memberParamsInputs
+	case "task":
+		return memberParamsTask
 	case "_meta":
 		return memberParamsMeta
 	default:

@@ -17,15 +17,19 @@ func Introduction(info, capabilities []byte) []byte {
 // PutMeta returns the edit of Raw that adds members to the message's _meta, before the existing ones.
 // If the message has params and a _meta in them, they must be objects.
 func (m *Message) PutMeta(members []byte) Edit {
+	with := make([]byte, 0, len(members)+len(`,"params":{"_meta":{}}`))
 	at := m.MetaAt
 	switch {
 	case m.Params == nil:
 		end := bytes.LastIndexByte(m.Raw, '}') // the closing brace of the message
-		return Edit{At: Span{Start: end, End: end}, With: append(append([]byte(`,"params":{"_meta":{`), members...), "}}"...)}
+		with = append(append(append(with, `,"params":{"_meta":{`...), members...), "}}"...)
+		return Edit{At: Span{Start: end, End: end}, With: with}
 	case m.Meta == nil:
-		at, members = m.ParamsAt, append(append([]byte(`"_meta":{`), members...), '}')
+		at = m.ParamsAt
+		with = append(append(append(with, `"_meta":{`...), members...), '}')
+	default:
+		with = append(with, members...)
 	}
-	with := bytes.Clone(members)
 	if rest := bytes.TrimLeft(m.Raw[at.Start+1:at.End], " \t\r\n"); rest[0] != '}' {
 		with = append(with, ',')
 	}
@@ -49,6 +53,4 @@ func SpeaksModern(discovered []byte) bool {
 
 // Continues reports whether a request continues one for which the server has asked something (MCP 2026-07-28, multi round-trip
 // requests).
-func (m *Message) Continues() bool {
-	return json.Lookup(m.Params, "/"+RequestState) != nil || json.Lookup(m.Params, "/"+InputResponses) != nil
-}
+func (m *Message) Continues() bool { return m.State != nil || m.Inputs != nil }

@@ -18,18 +18,19 @@ const HeaderForwardedFor = "X-Forwarded-For"
 // there are no headers.
 const MetaRequestID = "io.github.recoursehq/requestId"
 
-// Stamp returns the edits of Raw that put the id into a request's _meta, replacing any other. There are
+// Stamp appends the edit of Raw that puts the id into a request's _meta, replacing any other. There is
 // none if params or _meta is not an object.
-func (m *Message) Stamp(id string) []Edit {
-	value := json.AppendQuote(nil, id)
+func (m *Message) Stamp(edits []Edit, id string) []Edit {
+	const name = `"` + MetaRequestID + `":`
+	member := json.AppendQuote(append(make([]byte, 0, len(name)+maxRequestID+len(`""`)), name...), id)
 	at := m.requestIDAt
 	switch {
 	case len(m.Params) == 0 || m.Params[0] != '{', len(m.Meta) > 0 && m.Meta[0] != '{':
-		return nil
+		return edits
 	case !at.IsZero():
-		return []Edit{{At: at, With: value}}
+		return append(edits, Edit{At: at, With: member[len(name):]})
 	default:
-		return []Edit{m.PutMeta(append(append(json.AppendQuote(nil, MetaRequestID), ':'), value...))}
+		return append(edits, m.PutMeta(member))
 	}
 }
 

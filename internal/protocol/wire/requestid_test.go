@@ -24,7 +24,7 @@ func TestStamp(t *testing.T) {
 		if err := wire.Parse([]byte(head+params+"}"), &m); err != nil {
 			t.Fatal(err)
 		}
-		if got := string(wire.Splice(nil, m.Raw, m.Stamp("req-1")...)); got != head+want+"}" {
+		if got := string(wire.Splice(nil, m.Raw, m.Stamp(nil, "req-1")...)); got != head+want+"}" {
 			t.Errorf("%s: got %s", params, got[len(head):])
 		}
 	}

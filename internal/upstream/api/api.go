@@ -138,7 +138,7 @@ func (c *Adapter) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, er
 
 func (c *Adapter) list(m *wire.Message) *wire.Answer {
 	page := 0
-	if cursor := json.Lookup(m.Params, "/cursor"); cursor != nil {
+	if cursor := json.Value(m.Cursor); cursor != nil {
 		var err error
 		if page, err = strconv.Atoi(json.Text(cursor, "")); err != nil || page < 1 || page >= len(c.pages) {
 			return wire.RespondError(m.ID, wire.CodeInvalidParams, "There is no page with this cursor.")

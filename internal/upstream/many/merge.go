@@ -19,7 +19,7 @@ const MetaTargets = "io.github.recoursehq/targets"
 
 // list answers a request for a list with the lists of all servers, in their order. It has one page.
 func (c *Conn) list(ctx context.Context, r *upstream.Request, k *listKind) (*wire.Answer, error) {
-	if cursor := json.Lookup(r.Message.Params, "/cursor"); cursor != nil && cursor.Kind() != 'n' {
+	if cursor := json.Value(r.Message.Cursor); cursor != nil && cursor.Kind() != 'n' {
 		return nil, recourse.New(recourse.KindInvalidValue, "This list has a single page: leave cursor out.").
 			WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
 	}
