@@ -50,7 +50,6 @@ type call struct {
 	once   *keyed         // it is made once, and this is the first: once
 	member *memberConn    // and its server: many
 
-	asker  *upstream.Request // asks the server in the client's place: lastknown
 	beside *upstream.Beside  // what the server's program writes meanwhile: route
 
 	mask    *redact.Masker // created for the first failure: translate; connect changes it, deliver drops it

@@ -35,7 +35,11 @@ func (on *endpoint) newSource() *many.Source {
 // is wrong it is told when it calls a tool, and only then do most agents show it to anybody.
 func lastKnown(c *call, next next) *failure {
 	f := next(c)
-	if f == nil || !c.isAtStart() || !c.isAway(f) {
+	if f == nil || !isDown(f) || c.reply.Started || c.req.left() || access.Lapsed(c.ctx) != nil {
+		return f
+	}
+	s := c.startup()
+	if s == nil {
 		return f
 	}
 	told := c.failing(&f.Last)
@@ -44,78 +48,25 @@ func lastKnown(c *call, next next) *failure {
 	if written.Surface == contract.SurfaceHTTP { // the contract's document says so
 		return f
 	}
-	r, method := c.lister(), c.methodAtStart()
-	known := c.g.lists.Knows(r, c.on.source, method)
-	if !known && c.on.entry.Local && errors.Is(f.Err.Cause(), upstream.ErrNotStarted) {
+	if !s.isKnown() && c.on.entry.Local && errors.Is(f.Err.Cause(), upstream.ErrNotStarted) {
 		return f // the host's own entry is wrong: it says so to its person
 	}
 	c.survive(e, "the client is told what the server last said")
-	if c.session != nil && method == wire.MethodToolsList {
-		c.session.Recalled.Store(true)
+	result := s.recall(e.Kind == recourse.KindTimeout, written.Record)
+	if c.req.msg.Method == wire.MethodInitialize {
+		c.openSessionLater()
 	}
-	if e.Kind == recourse.KindTimeout {
-		of := c.session
-		c.g.lists.Renew(r, c.on.source, method, func() { announceTools(of, of.Say) })
+	text := wire.AppendResult(nil, c.req.msg.ID, result)
+	if c.on.editsList(&c.req) {
+		text = c.editList(text)
 	}
-	c.sendLastKnown(c.g.lists.LastKnown(r, c.on.source, method, written.Record))
+	c.reply.Message(http.StatusOK, c.req.msg.ID, text)
 	return nil
 }
 
-// isAtStart reports whether the request is one that clients make when they start, and is answered although the server is away.
-func (c *call) isAtStart() bool {
-	if c.member != nil || c.on.source == nil || c.on.to.entry.Errors == config.ErrorsProtocol || !c.req.asks() {
-		return false
-	}
-	switch c.req.msg.Method {
-	case wire.MethodInitialize, wire.MethodDiscover:
-		return true
-	case wire.MethodToolsList:
-		return c.req.msg.Cursor == nil
-	default:
-		return false
-	}
-}
-
-// methodAtStart returns the method of the modern era.
-func (c *call) methodAtStart() string {
-	if c.req.msg.Method == wire.MethodToolsList {
-		return wire.MethodToolsList
-	}
-	return wire.MethodDiscover
-}
-
-// patienceAtStart returns how long the server may take: not long, unless it is a program that may still have to be installed.
-func (c *call) patienceAtStart(usual time.Duration) time.Duration {
-	if usual <= slow || !c.isAtStart() || c.on.entry.Command != nil && !c.g.lists.Knows(c.lister(), c.on.source, c.methodAtStart()) {
-		return usual
-	}
-	return slow
-}
-
-// announceTools tells a client to which the gateway has shown a list of tools from memory that there may be another one.
-func announceTools(to *session.Session, say func(message []byte) error) {
-	if to != nil && to.Recalled.CompareAndSwap(true, false) && say(wire.AppendRequest(nil, nil, wire.MethodToolsChanged, nil)) != nil {
-		to.Recalled.Store(true)
-	}
-}
-
-// lister returns the request that asks the server in the client's place. If what it lists depends on who asks, its Caller says who.
-func (c *call) lister() *upstream.Request {
-	if c.asker != nil {
-		return c.asker
-	}
-	r := c.who.request(c.req.upstreamHeader(c.on, &c.who, &c.rule), nil)
-	r.Message, r.Outer, r.Caller = &wire.Message{Meta: c.req.modernMeta()}, c.asOuter(), upstream.Caller{}
-	if c.on.listsDiffer() && (!c.who.owner.IsAnonymous() || !c.who.server.IsAnonymous()) {
-		r.Caller = upstream.CallerOf(string(c.who.owner[:]), string(c.who.server[:]))
-	}
-	c.asker = r
-	return r
-}
-
-// isAway reports whether a request has failed because the server is away: it has not said anything that the client needs to know.
-func (c *call) isAway(f *failure) bool {
-	if f.Refusal || f.Passed || f.Off || f.Text != nil || c.reply.Started || c.req.left() || access.Lapsed(c.ctx) != nil {
+// isDown reports whether a request has failed because the server is down: it has not said anything that the client needs to know.
+func isDown(f *failure) bool {
+	if f.Refusal || f.Passed || f.Off || f.Text != nil {
 		return false
 	}
 	switch f.Err.Kind {
@@ -126,44 +77,96 @@ func (c *call) isAway(f *failure) bool {
 	}
 }
 
-// sendLastKnown answers the client. A session that it opens is opened at the server before its first call.
-func (c *call) sendLastKnown(result json.Value) {
+// A startup is a request that clients make when they start, and that is answered although the server is down.
+type startup struct {
+	lists   *many.Conn
+	on      *endpoint
+	req     *request
+	session *session.Session // of a legacy client; nil: it has none yet
+	method  string           // of the modern era
+	ask     *upstream.Request
+}
+
+// startup returns what the call is, or nil if it is none.
+func (c *call) startup() *startup {
 	m := c.req.msg
+	if c.member != nil || c.on.source == nil || c.on.to.entry.Errors == config.ErrorsProtocol || !c.req.asks() {
+		return nil
+	}
+	s := &startup{lists: c.g.lists, on: c.on, req: &c.req, session: c.session, method: wire.MethodDiscover}
 	switch {
+	case m.Method == wire.MethodToolsList && m.Cursor == nil:
+		s.method = wire.MethodToolsList
+	case m.Method != wire.MethodInitialize && m.Method != wire.MethodDiscover:
+		return nil
+	}
+	// It asks the server in the client's place. If what it lists depends on who asks, its Caller says who.
+	s.ask = c.who.request(c.req.upstreamHeader(c.on, &c.who, &c.rule), nil)
+	s.ask.Message, s.ask.Outer, s.ask.Caller = &wire.Message{Meta: c.req.modernMeta()}, c.asOuter(), upstream.Caller{}
+	if c.on.listsDiffer() && (!c.who.owner.IsAnonymous() || !c.who.server.IsAnonymous()) {
+		s.ask.Caller = upstream.CallerOf(string(c.who.owner[:]), string(c.who.server[:]))
+	}
+	return s
+}
+
+func (s *startup) isKnown() bool { return s.lists.Knows(s.ask, s.on.source, s.method) }
+
+// patience returns how long the server may take: not long, unless it is a program that may still have to be installed.
+func (s *startup) patience(usual time.Duration) time.Duration {
+	if s == nil || usual <= slow || s.on.entry.Command != nil && !s.isKnown() {
+		return usual
+	}
+	return slow
+}
+
+// recall returns what the server has last said, in the form of the client's era. If the server is only slow, it is listened to.
+func (s *startup) recall(slow bool, failed *recourse.Error) json.Value {
+	of := s.session
+	if of != nil && s.method == wire.MethodToolsList {
+		of.Recalled.Store(true)
+	}
+	if slow {
+		s.lists.Renew(s.ask, s.on.source, s.method, func() { announceTools(of, of.Say) })
+	}
+	result := s.lists.LastKnown(s.ask, s.on.source, s.method, failed)
+	switch m := s.req.msg; {
 	case m.Method == wire.MethodInitialize:
 		asked := m.ProtocolVersion
 		if kept := json.Text(result, "/protocolVersion"); kept != "" && kept < asked {
 			asked = kept
 		}
-		greeting := json.MembersOf(bridge.Greeting(result, asked, c.on.entry.Title))
+		greeting := json.MembersOf(bridge.Greeting(result, asked, s.on.entry.Title))
 		greeting.Add("_meta", json.Without(json.Lookup(result, "/_meta"), wire.MetaServerInfo))
-		result = greeting.AppendTo(nil)
-		c.openSessionLater()
+		return greeting.AppendTo(nil)
 	case m.Method == wire.MethodDiscover:
-		result = json.Without(result, "protocolVersion")
-	case c.req.era == wire.Legacy:
-		result = json.Without(json.Without(json.Without(result, "resultType"), "ttlMs"), "cacheScope")
+		return json.Without(result, "protocolVersion")
+	case s.req.era == wire.Legacy:
+		return json.Without(json.Without(json.Without(result, "resultType"), "ttlMs"), "cacheScope")
+	default:
+		return result
 	}
-	text := wire.AppendResult(nil, m.ID, result)
-	if c.on.editsList(&c.req) {
-		text = c.editList(text)
-	}
-	c.reply.Message(http.StatusOK, m.ID, text)
 }
 
 // hear keeps an answer of the server's for later.
-func (c *call) hear(text []byte) {
-	if !c.isAtStart() {
+func (s *startup) hear(text []byte) {
+	if s == nil {
 		return
 	}
-	if c.session != nil && c.req.msg.Method == wire.MethodToolsList {
-		c.session.Recalled.Store(false)
+	if s.session != nil && s.method == wire.MethodToolsList {
+		s.session.Recalled.Store(false)
 	}
 	result := json.Lookup(text, "/result")
-	if c.req.msg.Method == wire.MethodInitialize {
+	if s.req.msg.Method == wire.MethodInitialize {
 		said := json.MembersOf(bridge.Discovered(result))
 		said.Add("protocolVersion", json.Lookup(result, "/protocolVersion"))
 		result = said.AppendTo(nil)
 	}
-	c.g.lists.Heard(c.lister(), c.on.source, c.methodAtStart(), result)
+	s.lists.Heard(s.ask, s.on.source, s.method, result)
+}
+
+// announceTools tells a client to which the gateway has shown a list of tools from memory that there may be another one.
+func announceTools(to *session.Session, say func(message []byte) error) {
+	if to != nil && to.Recalled.CompareAndSwap(true, false) && say(wire.AppendRequest(nil, nil, wire.MethodToolsChanged, nil)) != nil {
+		to.Recalled.Store(true)
+	}
 }

@@ -81,7 +81,7 @@ func (c *call) edit(text []byte) []byte {
 	if c.req.msg.Method == wire.MethodToolsList && c.req.msg.Cursor == nil {
 		c.on.to.backend.Lists.Passed(listRequest{c}, json.Lookup(text, "/result"))
 	}
-	c.hear(text)
+	c.startup().hear(text)
 	if c.on.editsList(&c.req) {
 		text = c.editList(text)
 	}

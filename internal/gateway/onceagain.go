@@ -41,8 +41,11 @@ func (on *endpoint) withAgain(raw json.Value, listed *toolcall.Entry) json.Value
 
 // takeAgain takes the gateway's own argument out of a call, and returns its value.
 func (c *call) takeAgain() (value string, e *recourse.Error) {
+	if !c.on.takesAgain(c.req.msg.Name, c.rule.listed.Tool) {
+		return "", nil
+	}
 	raw := json.Lookup(c.req.msg.Arguments, "/"+claims.AgainArgument)
-	if raw == nil || !c.on.takesAgain(c.req.msg.Name, c.rule.listed.Tool) {
+	if raw == nil {
 		return "", nil
 	}
 	value, isText := json.TextOf(raw)

@@ -36,7 +36,7 @@ func route(c *call, next next) *failure {
 		}
 	}
 	c.rule.wait = c.on.ownWait(&c.req)
-	c.within(c.patienceAtStart(c.rule.Timeout)+c.rule.wait, c.on.to.entry.MaxTimeout+c.rule.wait)
+	c.within(c.startup().patience(c.rule.Timeout)+c.rule.wait, c.on.to.entry.MaxTimeout+c.rule.wait)
 	if e := c.moveSession(); e != nil {
 		return answer.Settled(e)
 	}
