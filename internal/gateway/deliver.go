@@ -31,32 +31,38 @@ func (c *call) routeDelivery() {
 
 // deliver sends a message that has no answer of its own. It is sent again only if its session was renewed.
 func deliver(c *call, try try) *failure {
-	if c.isUnopened() && c.req.msg.Method == wire.MethodInitialized {
+	k := c.keeper()
+	if k.isUnopened() && c.req.msg.Method == wire.MethodInitialized {
 		c.reply.Accepted() // the server is told when the session is opened there
 		return nil
 	}
 	ends := c.req.method == http.MethodDelete && c.session != nil
 	if ends {
 		if where, _, _ := c.session.At(); where != c.on.to.backend.Place { // nobody else knows it
-			c.removeSession()
+			k.remove(c.ctx)
 			c.reply.Empty()
 			return nil
 		}
 	}
 	for {
-		last := c.tryToDeliver(try)
+		last := end{}
+		if e := k.move(c.ctx, c.deadline); e != nil {
+			last = answer.Again(e)
+		} else {
+			last = try(c.attempt())
+		}
 		switch {
 		case last.Why == answer.Answered && ends && last.Status < http.StatusMultipleChoices:
-			c.removeSession()
+			k.remove(c.ctx)
 			return nil
 		case last.Why == answer.Answered, last.Why == answer.Failed:
 			return last.Settled()
 		case last.Why == answer.SessionLost && ends: // it has ended at the server as well
-			c.removeSession()
+			k.remove(c.ctx)
 			c.reply.Empty()
 			return nil
 		case last.Why == answer.SessionLost && !c.out.renewed:
-			err := c.renewSession(c.ctx, last.Generation)
+			err := k.renew(c.ctx, last.Generation)
 			if c.out.renewed = err == nil; c.out.renewed {
 				continue
 			}
@@ -66,28 +72,6 @@ func deliver(c *call, try try) *failure {
 		f.Last = last
 		return f
 	}
-}
-
-// tryToDeliver sends the message, in a session that its server knows.
-func (c *call) tryToDeliver(try try) end {
-	if e := c.moveSession(); e != nil {
-		return answer.Again(e)
-	}
-	return try(c.attempt())
-}
-
-// isUnopened reports whether the client's session has not been opened at the server.
-func (c *call) isUnopened() bool {
-	if c.session == nil {
-		return false
-	}
-	where, _, _ := c.session.At()
-	return where == nil
-}
-
-func (c *call) removeSession() {
-	scope := c.table.sessions(c.on, c.who.owner)
-	scope.Remove(c.ctx, c.session)
 }
 
 // statusOf returns the HTTP status for a message that could not be delivered: the server's own, unless it is
@@ -118,7 +102,7 @@ func (c *call) handedOver() end {
 		c.passStream() // its end is not a failure: the client opens it again
 	case c.reply.Started: // a stream that is held open continues or ends
 		e := c.in.Undelivered()
-		if c.lostSession(c.in.Session, resp.Status, e) {
+		if k := c.keeper(); k.hasLost(c.ctx, c.in.Session, resp.Status, e) {
 			return end{Why: answer.SessionLost, Err: e}
 		}
 		return answer.Again(e)

@@ -54,7 +54,8 @@ func lastKnown(c *call, next next) *failure {
 	c.survive(e, "the client is told what the server last said")
 	result := s.recall(e.Kind == recourse.KindTimeout, written.Record)
 	if c.req.msg.Method == wire.MethodInitialize {
-		c.openSessionLater()
+		k := c.keeper()
+		c.reply.Header()[wire.HeaderSession] = []string{k.openLater(c.req.ctx).ID}
 	}
 	text := wire.AppendResult(nil, c.req.msg.ID, result)
 	if c.on.editsList(&c.req) {

@@ -163,12 +163,12 @@ func (c *call) refusal() end {
 	if c.on.passesAuth(status) && !c.reply.Started {
 		return c.in.RefusedCredentials().End()
 	}
-	last := c.in.Refusal(c.ctx)
+	last, k := c.in.Refusal(c.ctx), c.keeper()
 	switch e := last.Cause(); {
 	case c.ctx.Err() != nil:
 	case refused:
 		return end{Why: answer.AccountRefused, Err: e.WithEffect(recourse.EffectNone)}
-	case c.lostSession(c.in.Session, status, e):
+	case k.hasLost(c.ctx, c.in.Session, status, e):
 		return end{Why: answer.SessionLost, Err: e.WithEffect(recourse.EffectNone)}
 	}
 	return last

@@ -174,7 +174,8 @@ func (c *call) regain(lost *end, before bool) bool {
 		lost.Err = c.on.to.lostAgain(c.rule.nature, lost.Err)
 		return false
 	}
-	switch e := c.openAgain(lost.Generation); {
+	k := c.keeper()
+	switch e := k.openAgain(c.ctx, c.deadline, lost.Generation); {
 	case e == nil:
 		return true
 	case c.rule.nature == retry.Writes:

@@ -37,7 +37,8 @@ func route(c *call, next next) *failure {
 	}
 	c.rule.wait = c.on.ownWait(&c.req)
 	c.within(c.startup().patience(c.rule.Timeout)+c.rule.wait, c.on.to.entry.MaxTimeout+c.rule.wait)
-	if e := c.moveSession(); e != nil {
+	k := c.keeper()
+	if e := k.move(c.ctx, c.deadline); e != nil {
 		return answer.Settled(e)
 	}
 	if !ownTool {

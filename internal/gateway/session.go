@@ -11,6 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
+	"github.com/recoursehq/recourse/internal/gateway/deadline"
 	"github.com/recoursehq/recourse/internal/gateway/session"
 	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/protocol/json"
@@ -57,20 +58,50 @@ const (
 // openSession creates a session from the answer to initialize, if the server assigned it an id.
 func (c *call) openSession() {
 	if id := c.in.Resp.Header.Get(wire.HeaderSession); id != "" {
-		scope := c.table.sessions(c.on, c.who.owner)
-		header := c.on.kept(c.req.upstreamHeader(c.on, &c.who, &c.rule))
-		c.session = scope.Open(c.ctx, id, session.Opening{Body: c.req.body, ID: c.req.msg.ID, Header: header})
+		k := c.keeper()
+		c.session = k.open(c.ctx, id)
 		c.reply.Header()[wire.HeaderSession] = []string{c.session.ID}
 	}
 }
 
-// openSessionLater creates a session that no server knows yet.
-func (c *call) openSessionLater() {
-	scope := c.table.sessions(c.on, c.who.owner)
-	scope.Place, scope.URL = nil, ""
-	header := c.on.kept(c.req.upstreamHeader(c.on, &c.who, &c.rule))
-	opened := scope.Open(c.req.ctx, "", session.Opening{Body: c.req.body, ID: c.req.msg.ID, Header: header})
-	c.reply.Header()[wire.HeaderSession] = []string{opened.ID}
+// A keeper looks after a legacy client's session at the server.
+type keeper struct {
+	g     *Gateway
+	on    *endpoint
+	req   *request
+	who   *caller
+	rule  *rule
+	of    *session.Session // nil: there is none
+	scope session.Scope
+}
+
+func (c *call) keeper() keeper {
+	return keeper{
+		g: c.g, on: c.on, req: &c.req, who: &c.who, rule: &c.rule, of: c.session, scope: c.table.sessions(c.on, c.who.owner),
+	}
+}
+
+// open creates a session that the server knows by that id.
+func (k *keeper) open(ctx context.Context, id string) *session.Session {
+	header := k.on.kept(k.req.upstreamHeader(k.on, k.who, k.rule))
+	return k.scope.Open(ctx, id, session.Opening{Body: k.req.body, ID: k.req.msg.ID, Header: header})
+}
+
+// openLater creates a session that no server knows yet.
+func (k *keeper) openLater(ctx context.Context) *session.Session {
+	k.scope.Place, k.scope.URL = nil, ""
+	return k.open(ctx, "")
+}
+
+func (k *keeper) remove(ctx context.Context) { k.scope.Remove(ctx, k.of) }
+
+// isUnopened reports whether the client's session has not been opened at any server.
+func (k *keeper) isUnopened() bool {
+	if k.of == nil {
+		return false
+	}
+	where, _, _ := k.of.At()
+	return where == nil
 }
 
 // kept removes the headers that concern a single request, such as tracing: with the others its session can be opened
@@ -97,39 +128,39 @@ func adopted(header http.Header) http.Header {
 	return header
 }
 
-// moveSession opens c's session at its server if that server has replaced the one at which the session was
-// opened. Nothing has been sent yet, so this is safe for any message.
-func (c *call) moveSession() *recourse.Error {
-	if c.session == nil {
+// move opens the session at the server if that has replaced the one at which the session was opened. Nothing has
+// been sent yet, so this is safe for any message.
+func (k *keeper) move(ctx context.Context, within *deadline.Deadline) *recourse.Error {
+	if k.of == nil {
 		return nil
 	}
-	where, _, generation := c.session.At()
-	if where == c.on.to.backend.Place {
+	where, _, generation := k.of.At()
+	if where == k.on.to.backend.Place {
 		return nil
 	}
-	return c.openAgain(generation)
+	return k.openAgain(ctx, within, generation)
 }
 
 // openAgain renews the session, if necessary with several attempts: nothing is sent but initialize.
-func (c *call) openAgain(generation int) *recourse.Error {
+func (k *keeper) openAgain(ctx context.Context, within *deadline.Deadline, generation int) *recourse.Error {
 	for attempt := 1; ; attempt++ {
-		err := c.renewSession(c.ctx, generation)
+		err := k.renew(ctx, generation)
 		if err == nil {
 			return nil
 		}
 		e := recourse.From(err).WithEffect(recourse.EffectNone)
-		d := c.on.to.policy.Decide(e, retry.Reads, attempt, c.deadline.Left())
-		if !d.Repeat || !c.on.to.backend.Budget.Take() || !pause.For(c.ctx, d.Wait) {
+		d := k.on.to.policy.Decide(e, retry.Reads, attempt, within.Left())
+		if !d.Repeat || !k.on.to.backend.Budget.Take() || !pause.For(ctx, d.Wait) {
 			return e
 		}
 	}
 }
 
-// renewSession reopens the session at a server that does not know that generation of it. However many callers
-// find this out, it is done once, and all of them wait for it.
-func (c *call) renewSession(ctx context.Context, generation int) error {
-	up, open, r := c.on.to, c.session.Opening(), c.req.reopening(c.session, c.on, &c.who) // the call may be over when they are used
-	renewal, begun := c.session.Renew(generation)
+// renew reopens the session at a server that does not know that generation of it. However many callers find this
+// out, it is done once, and all of them wait for it.
+func (k *keeper) renew(ctx context.Context, generation int) error {
+	up, open, r := k.on.to, k.of.Opening(), k.reopening() // the call may be over when they are used
+	renewal, begun := k.of.Renew(generation)
 	if renewal == nil {
 		return nil
 	}
@@ -138,7 +169,7 @@ func (c *call) renewSession(ctx context.Context, generation int) error {
 	case !up.backend.Hold():
 		renewal.End("", nil, up.removed())
 	default:
-		c.g.background(min(renewTimeout, up.entry.Timeout), func(ctx context.Context) {
+		k.g.background(min(renewTimeout, up.entry.Timeout), func(ctx context.Context) {
 			defer up.backend.Leave()
 			id, err := up.reopen(ctx, r, open.ID)
 			renewal.End(id, up.backend.Place, err)
@@ -148,24 +179,24 @@ func (c *call) renewSession(ctx context.Context, generation int) error {
 	case <-renewal.Done:
 		return renewal.Err
 	case <-ctx.Done():
-		return c.on.to.broken(ctx, context.Cause(ctx))
+		return up.broken(ctx, context.Cause(ctx))
 	}
 }
 
-// reopening returns the client's own initialize that opened a session, on behalf of a caller. A program sees no credentials, so its
-// clients may change theirs within a session: the caller's are used.
-func (r *request) reopening(of *session.Session, on *endpoint, who *caller) *upstream.Request {
-	open := of.Opening()
+// reopening returns the client's own initialize that opened the session, on behalf of the caller. A program sees no
+// credentials, so its clients may change theirs within a session: the caller's are used.
+func (k *keeper) reopening() *upstream.Request {
+	open := k.of.Opening()
 	header := open.Header.Clone()
 	if header != nil {
-		header[wire.HeaderRequestID] = []string{r.id}
-		if who.verified.Known() { // the credentials may have been refreshed since
-			for _, name := range on.forward {
-				header[name] = r.forwarded(name)
+		header[wire.HeaderRequestID] = []string{k.req.id}
+		if k.who.verified.Known() { // the credentials may have been refreshed since
+			for _, name := range k.on.forward {
+				header[name] = k.req.forwarded(name)
 			}
 		}
 	}
-	return who.request(header, open.Body)
+	return k.who.request(header, open.Body)
 }
 
 // reopen sends the client's own initialize again with that id, and then what follows it.
@@ -199,23 +230,23 @@ func (to *target) reopen(ctx context.Context, r *upstream.Request, id wire.ID) (
 	return serverID, resp.Close()
 }
 
-// lostSession reports whether the server does not know the session that it was sent, and so did nothing. A
+// hasLost reports whether the server does not know the session that it was sent, and so did nothing. A
 // 404 says so (MCP 2025-11-25, basic/transports, "Session Management"). The words of a 400 alone prove
 // nothing: the server is asked whether the session is gone.
-func (c *call) lostSession(sent string, status int, e *recourse.Error) bool {
+func (k *keeper) hasLost(ctx context.Context, sent string, status int, e *recourse.Error) bool {
 	switch {
-	case c.session == nil || sent == "":
+	case k.of == nil || sent == "":
 		return false
 	case status == http.StatusNotFound:
 		return true
 	case status != http.StatusBadRequest || e.Kind != recourse.KindUnknownSession:
 		return false
 	}
-	header := c.req.upstreamHeader(c.on, &c.who, &c.rule)
+	header := k.req.upstreamHeader(k.on, k.who, k.rule)
 	header["Content-Type"] = []string{wire.TypeJSON}
 	header[wire.HeaderSession] = []string{sent}
-	id := wire.ID(fmt.Sprintf(`"%s-ping"`, c.req.id))
-	return c.on.to.lost(c.ctx, c.who.request(header, wire.AppendRequest(nil, id, wire.MethodPing, nil)), id)
+	id := wire.ID(fmt.Sprintf(`"%s-ping"`, k.req.id))
+	return k.on.to.lost(ctx, k.who.request(header, wire.AppendRequest(nil, id, wire.MethodPing, nil)), id)
 }
 
 // pingTimeout limits how long a server may take to answer a ping.

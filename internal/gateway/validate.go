@@ -99,7 +99,8 @@ func (a listRequest) Page(ctx context.Context, page int, cursor json.Value, limi
 	}
 	if answer.Status != http.StatusOK {
 		reading := c.on.to.reader.HTTP(answer.Status, answer.Header, answer.Body, "")
-		if !c.lostSession(header.Get(wire.HeaderSession), answer.Status, reading.Error()) || c.renewSession(ctx, generation) != nil {
+		k := c.keeper()
+		if !k.hasLost(c.ctx, header.Get(wire.HeaderSession), answer.Status, reading.Error()) || k.renew(ctx, generation) != nil {
 			return nil, reading.Error()
 		}
 		c.session.SetHeader(header)
