@@ -123,7 +123,7 @@ func (t *table) describe(r *request, reply *answer.Reply) (done bool, f *failure
 		return true, answer.Refuse(http.StatusMethodNotAllowed,
 			recourse.New(recourse.KindInvalidRequest, "The metadata of a protected resource take GET."))
 	}
-	text, err := on.access.Metadata(t.base(r.from)+path, on.entry.Title, on.entry.Grants)
+	text, err := on.access.Metadata(r.base()+path, on.entry.Title, on.entry.Grants)
 	if err != nil {
 		return true, answer.Settled(recourse.From(err))
 	}

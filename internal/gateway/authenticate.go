@@ -24,7 +24,7 @@ func authenticate(c *call, next next) *failure {
 	if c.on.access != nil {
 		var refusal *auth.Refusal
 		if who, refusal = c.table.verify(c.on, &c.req, c.out.Began); refusal != nil {
-			return c.refuseAccess(refusal)
+			return c.on.refuse(&c.req, c.reply.Header(), refusal)
 		}
 	}
 	missing := door.Missing(c.req.header, c.on.asked)
@@ -40,7 +40,7 @@ func authenticate(c *call, next next) *failure {
 			WithMessage("The %s in the path is not valid.", c.on.userParam))
 	}
 	if refusal := c.on.users.May(c.req.ctx, &who, c.req.user); refusal != nil {
-		return c.refuseAccess(refusal)
+		return c.on.refuse(&c.req, c.reply.Header(), refusal)
 	}
 	if c.identify(&who, nil); who.Known() {
 		c.recheck.Start(c.req.from, c.out.Began, c.on)
@@ -70,18 +70,18 @@ func (t *table) verify(on *endpoint, r *request, now time.Time) (authn.Identity,
 	return authn.Identity{}, refusal
 }
 
-// refuseAccess returns the failure for a request whose caller is not let in, with the challenge that tells the
+// refuse returns the failure for a request whose caller is not let in, with the challenge that tells the
 // client what is needed. The body is not read, except for the message's id if it is near the beginning, since some
 // clients end their session after a 4xx without one.
-func (c *call) refuseAccess(refusal *auth.Refusal) *failure {
+func (on *endpoint) refuse(r *request, reply http.Header, refusal *auth.Refusal) *failure {
 	kind, status := refusal.Record.Kind, door.Status(refusal.At)
 	switch {
 	case status == http.StatusUnauthorized:
-		c.challenge("", refusal)
+		on.challenge(r, reply, "", refusal)
 	case status != 0:
 	case kind == recourse.KindMissingScope:
 		status = http.StatusForbidden
-		c.challenge("insufficient_scope", refusal)
+		on.challenge(r, reply, "insufficient_scope", refusal)
 	case kind == recourse.KindPermissionDenied:
 		status = http.StatusForbidden
 	default:
@@ -89,18 +89,18 @@ func (c *call) refuseAccess(refusal *auth.Refusal) *failure {
 		if kind == recourse.KindRateLimited {
 			status = http.StatusTooManyRequests
 		}
-		c.reply.Header()["Retry-After"] = []string{limits.Seconds(refusal.Record.RetryAfter)}
+		reply["Retry-After"] = []string{limits.Seconds(refusal.Record.RetryAfter)}
 	}
-	if c.req.method == http.MethodPost && c.req.body == nil {
-		c.req.msg.ID = door.FirstID(c.req.intake.First())
+	if r.method == http.MethodPost && r.body == nil {
+		r.msg.ID = door.FirstID(r.intake.First())
 	}
 	return &failure{Err: refusal.Record, Refusal: true, At: refusal.At, Status: status, OfCaller: true}
 }
 
 // challenge tells the client what to bring; code is the error of a token that was understood.
-func (c *call) challenge(code string, refusal *auth.Refusal) {
-	metadata := c.table.base(c.req.from) + access.MetadataPath + c.req.from.URL.EscapedPath()
-	c.reply.Header().Add("WWW-Authenticate", c.on.access.Challenge(code, refusal, metadata))
+func (on *endpoint) challenge(r *request, reply http.Header, code string, refusal *auth.Refusal) {
+	metadata := r.base() + access.MetadataPath + r.from.URL.EscapedPath()
+	reply.Add("WWW-Authenticate", on.access.Challenge(code, refusal, metadata))
 }
 
 // Again implements [access.Verifier]. The configuration may have changed since the call has come.
@@ -127,7 +127,7 @@ func (on *endpoint) Again(r *http.Request) *auth.Refusal {
 // the credentials with the next call.
 func (c *call) refuseLapsed(refusal *auth.Refusal) *failure {
 	if !c.reply.Started && c.member == nil && (c.out.counted == 0 || c.rule.nature == retry.Reads) {
-		return c.refuseAccess(refusal)
+		return c.on.refuse(&c.req, c.reply.Header(), refusal)
 	}
 	e := refusal.Record.WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 	if c.out.counted > 0 && c.rule.nature != retry.Reads {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/access"
@@ -50,9 +51,10 @@ type call struct {
 	once   *keyed         // it is made once, and this is the first: once
 	member *memberConn    // and its server: many
 
-	beside *upstream.Beside  // what the server's program writes meanwhile: route
+	beside *upstream.Beside // what the server's program writes meanwhile: route
 
 	mask    *redact.Masker // created for the first failure: translate; connect changes it, deliver drops it
+	shown   string         // what it lets a person see: translate
 	held    bool           // the target is held
 	tainted bool           // the memory is not used again: finish after a panic, hedge, whose other attempt may still be under way
 }
@@ -66,6 +68,8 @@ type request struct {
 	from *http.Request
 	id   string // every log entry and answer carries it
 	user string // from the path, as it was sent
+
+	public string // the gateway's URL, if the configuration says it
 
 	stdio     bool          // it comes from a host on stdio
 	intake    intake.Intake // reads it
@@ -192,10 +196,14 @@ func (g *Gateway) newCall() *call {
 	if !ok {
 		c = emptyCall()
 	}
-	c.g, c.table = g, g.table.Load()
+	c.g = g
+	c.take(g.table.Load())
 	c.out.Began = time.Now()
 	return c
 }
+
+// take makes a configuration the call's.
+func (c *call) take(t *table) { c.table, c.req.public = t, t.config.PublicURL }
 
 // serve answers the call.
 func (c *call) serve() {
@@ -249,6 +257,12 @@ func (c *call) pauseDeadline() (waited func()) {
 	}
 }
 
+// base returns the URL under which the client knows the gateway.
+func (r *request) base() string { return door.Base(r.from, r.public) }
+
+// url returns the URL of the request as its client knows it.
+func (r *request) url() string { return door.URL(r.from, r.public) }
+
 // left reports whether the client has gone.
 func (r *request) left() bool { return r.ctx.Err() != nil }
 
@@ -298,7 +312,7 @@ func (c *call) enter() bool {
 			c.req.user = user
 			return true
 		}
-		c.table = c.g.table.Load() // the target was closed because its table was replaced
+		c.take(c.g.table.Load()) // the target was closed because its table was replaced
 	}
 }
 

@@ -36,20 +36,19 @@ func connect(c *call, next next) *failure {
 }
 
 // invite adds the link for connecting the account to failures that connecting would fix.
-func (c *call) invite(err error, scopes []string) *recourse.Error {
-	c.mask = nil // what the person needs is shown
-	return c.who.account.Invite(c.req.ctx, c.table.base(c.req.from), err, scopes)
+func (who *caller) invite(r *request, err error, scopes []string) *recourse.Error {
+	return who.account.Invite(r.ctx, r.base(), err, scopes)
 }
 
 // rejected handles a server's refusal of the credential. It returns nil if there is a new one, so that the
-// call can be sent again: by refusing, the server says that it did nothing.
-func (c *call) rejected(last *end) *recourse.Error {
-	err := c.who.account.Replace(c.ctx)
+// call can be sent again: by refusing, the server says that it did nothing. final says that it cannot be all the same.
+func (who *caller) rejected(ctx context.Context, r *request, final bool) *recourse.Error {
+	err := who.account.Replace(ctx)
 	switch {
 	case err != nil:
-		return c.invite(err, nil)
-	case c.reply.HasBegun(), last.Full && !c.rule.mayRepeat(c.on.to, last):
-		title := c.who.account.Title()
+		return who.invite(r, err, nil)
+	case final:
+		title := who.account.Title()
 		return recourse.Unavailable(title).WithMessage("The access to %s had expired. It is renewed now.", title).
 			WithOrigin(recourse.OriginGateway)
 	}
@@ -65,26 +64,26 @@ func (c *call) aboutAccount(f *failure) end {
 		return f.End()
 	}
 	if e.Kind == recourse.KindMissingScope && !c.who.account.IsOutdated(c.ctx) {
-		return answer.Settled(c.failing(c.in.Shown()).effectOf(e, c.invite(e, e.MissingScopes))).End()
+		return answer.Settled(c.failing(c.in.Shown()).effectOf(e, c.who.invite(&c.req, e, e.MissingScopes))).End()
 	}
 	return end{Why: answer.AccountRefused, Err: e}
 }
 
 // refusesAccount reports whether a server refuses the caller's credential or its permissions. If so, the
 // failure says which scopes are missing.
-func (c *call) refusesAccount(status int, header http.Header) (refuses bool, narrowed *recourse.Error) {
-	if c.who.account.Header == "" {
+func (who *caller) refusesAccount(ctx context.Context, r *request, status int, header http.Header) (refuses bool, narrowed *recourse.Error) {
+	if who.account.Header == "" {
 		return false, nil
 	}
 	switch status {
 	case http.StatusUnauthorized:
 		return true, nil
 	case http.StatusForbidden:
-		if e := c.who.account.LacksScope(header.Get("WWW-Authenticate")); e != nil {
-			if c.who.account.IsOutdated(c.ctx) {
+		if e := who.account.LacksScope(header.Get("WWW-Authenticate")); e != nil {
+			if who.account.IsOutdated(ctx) {
 				return true, nil
 			}
-			return true, c.invite(e, e.MissingScopes)
+			return true, who.invite(r, e, e.MissingScopes)
 		}
 	}
 	return false, nil
@@ -166,7 +165,7 @@ func connected(c *call, next next) *failure {
 		c.deadline.Alive()
 	}
 	if c.who.account.Missing != nil {
-		return answer.Settled(c.invite(c.who.account.Missing, nil))
+		return answer.Settled(c.who.invite(&c.req, c.who.account.Missing, nil))
 	}
 	return next(c)
 }

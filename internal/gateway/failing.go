@@ -50,7 +50,7 @@ func (c *call) failing(last *end) *failing {
 	m := c.req.msg
 	f := &failing{
 		member: c.member, held: last.Why == answer.HeldBack, full: last.Full, isCall: c.req.isCall(), modern: c.req.era == wire.Modern,
-		http: !c.reply.Started && !c.req.stdio, url: c.table.url(c.req.from), user: c.who.user,
+		http: !c.reply.Started && !c.req.stdio, url: c.req.url(), user: c.who.user,
 		id: m.ID, version: cmp.Or(c.req.header.Get(wire.HeaderVersion), m.ProtocolVersion), reply: &c.reply, out: &c.out,
 	}
 	if c.on == nil { // it was for no server

@@ -25,6 +25,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/gateway/toollist"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
+	"github.com/recoursehq/recourse/internal/privacy/seal"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
@@ -137,9 +138,6 @@ func placeOf(on *endpoint) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// routeMany prepares a request at an endpoint with several servers for the calls that are made for it there.
-func (c *call) routeMany() { c.who.outer = c.asOuter() }
-
 // asOuter returns the request as the calls see it that are made for it.
 func (c *call) asOuter() *outer {
 	o := &outer{
@@ -166,15 +164,15 @@ func (r *request) modernMeta() json.Value {
 
 // memberReads reports whether a tool that clients call offered only reads, by what is known of all servers
 // that may have it.
-func (c *call) memberReads(offered string) bool {
-	known, r := false, c.who.request(c.req.upstreamHeader(c.on, &c.who, &c.rule), nil)
-	r.Message = &wire.Message{Meta: c.req.modernMeta()}
-	for i, m := range c.on.many.members {
+func (p permission) memberReads(offered string) bool {
+	known, r := false, p.who.request(p.req.upstreamHeader(p.on, p.who, p.rule), nil)
+	r.Message = &wire.Message{Meta: p.req.modernMeta()}
+	for i, m := range p.on.many.members {
 		local, ok := m.names.Local(offered)
 		if !ok {
 			continue
 		}
-		raw, listed := c.on.many.conn.Listed(c.ctx, r, c.on.many.options.Servers[i], local)
+		raw, listed := p.on.many.conn.Listed(p.ctx, r, p.on.many.options.Servers[i], local)
 		if listed && raw == nil {
 			continue // it has no such tool
 		}
@@ -377,38 +375,50 @@ func (m *memberConn) offeredName(tool string) (name string, ok bool) {
 	return m.names.Offered(tool)
 }
 
-// bindsState reports whether states that a server hands out are tied to the caller: a server of several could get the
+// A binding ties the states that servers hand out to the requests of their callers: a server of several could get the
 // state of another one, and a server that is told nothing of verified callers could not tell whose it is.
-func (c *call) bindsState() bool {
-	return c.member != nil || c.on.checks && c.who.verified.Known()
+type binding struct {
+	by     *seal.Sealer // nil: they are not tied
+	on     *endpoint
+	req    *request
+	who    *caller
+	nested bool
 }
 
-// bindState ties the state in a server's question to the request that it belongs to.
-func (c *call) bindState(text []byte) []byte {
-	if !c.bindsState() || string(c.in.Signs.ResultType) != wire.InputRequired {
+func (c *call) binding() binding {
+	b := binding{on: c.on, req: &c.req, who: &c.who, nested: c.member != nil}
+	if b.nested || c.on.checks && c.who.verified.Known() {
+		b.by = c.table.states
+	}
+	return b
+}
+
+// bind ties the state in a server's question to the request that it belongs to.
+func (b binding) bind(text []byte, signs *wire.Signs) []byte {
+	if b.by == nil || string(signs.ResultType) != wire.InputRequired {
 		return text
 	}
-	if c.member == nil && bridge.Holds(json.Text(text, "/result/"+wire.RequestState)) {
+	if !b.nested && bridge.Holds(json.Text(text, "/result/"+wire.RequestState)) {
 		return text
 	}
 	return json.Change(text, "result", func(result json.Value) json.Value {
-		return many.BindState(result, c.table.states, statePurpose(&c.req, &c.who, c.on))
+		return many.BindState(result, b.by, statePurpose(b.req, b.who, b.on))
 	})
 }
 
-// ownState restores the server's own state in a request that returns one.
-func (c *call) ownState() *recourse.Error {
-	state := json.Value(c.req.msg.State)
-	if state == nil || !c.bindsState() || c.member == nil && bridge.Holds(json.Text(state, "")) {
+// restore restores the server's own state in a request that returns one.
+func (b binding) restore() *recourse.Error {
+	state := json.Value(b.req.msg.State)
+	if state == nil || b.by == nil || !b.nested && bridge.Holds(json.Text(state, "")) {
 		return nil
 	}
-	params, ok := many.OwnState(c.req.msg.Params, c.table.states, statePurpose(&c.req, &c.who, c.on))
+	params, ok := many.OwnState(b.req.msg.Params, b.by, statePurpose(b.req, b.who, b.on))
 	if !ok {
 		return recourse.New(recourse.KindInvalidValue, "").
-			WithMessage("The requestState was not given to this caller for this request of %s. Call again without it.", c.on.entry.Title).
+			WithMessage("The requestState was not given to this caller for this request of %s. Call again without it.", b.on.entry.Title).
 			WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
 	}
-	return c.req.change(params)
+	return b.req.change(params)
 }
 
 // statePurpose returns what a state is bound to.

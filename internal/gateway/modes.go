@@ -83,10 +83,10 @@ func (c *call) edit(text []byte) []byte {
 	}
 	c.startup().hear(text)
 	if c.on.editsList(&c.req) {
-		text = c.editList(text)
+		text = c.permission().editList(text)
 	}
 	if failures.Asks(text, c.in.Signs) { // of a question, which may well be about addresses and paths, only credentials are masked
-		text = c.masker().As(redact.Secrets).Message(c.bindState(text))
+		text = c.masker().As(redact.Secrets).Message(c.binding().bind(text, c.in.Signs))
 	}
 	return text
 }
@@ -156,7 +156,7 @@ func (relaying) answer(c *call) end {
 // refusal handles an answer whose HTTP status is not 200.
 func (c *call) refusal() end {
 	status := c.in.Resp.Status
-	refused, narrowed := c.refusesAccount(status, c.in.Resp.Header)
+	refused, narrowed := c.who.refusesAccount(c.ctx, &c.req, status, c.in.Resp.Header)
 	if narrowed != nil {
 		return answer.Settled(narrowed).End()
 	}
@@ -189,7 +189,7 @@ func (c *call) provided(e *recourse.Error) end {
 	if !ok {
 		return answer.Again(e)
 	}
-	refused, narrowed := c.refusesAccount(refusal.Status, refusal.Header)
+	refused, narrowed := c.who.refusesAccount(c.ctx, &c.req, refusal.Status, refusal.Header)
 	switch {
 	case narrowed != nil:
 		return end{Why: answer.Repeatable, Err: narrowed, Status: refusal.Status}

@@ -77,7 +77,8 @@ func repeat(c *call, try try) *failure {
 			before.Err = before.Err.WithRetryAfter(max(before.Err.RetryAfter, last.Err.RetryAfter))
 			return before.Settled()
 		case last.Why == answer.AccountRefused:
-			if refusal := c.rejected(&last); refusal != nil {
+			final := c.reply.HasBegun() || last.Full && !c.rule.mayRepeat(c.on.to, &last)
+			if refusal := c.who.rejected(c.ctx, &c.req, final); refusal != nil {
 				last.Err = c.failing(&last).effectOf(last.Err, refusal)
 				return last.Settled()
 			}

@@ -17,13 +17,13 @@ import (
 func route(c *call, next next) *failure {
 	c.rule.Timeout = c.on.to.entry.Timeout
 	if c.on.many != nil {
-		c.routeMany()
+		c.who.outer = c.asOuter()
 	}
 	if !c.req.asks() {
 		c.routeDelivery()
 		return next(c)
 	}
-	if e := c.ownState(); e != nil {
+	if e := c.binding().restore(); e != nil {
 		return c.in.InvalidParams(c.req.msg.ID, e)
 	}
 	c.rule.nature = natureOfMethod(c.req.msg.Method)
@@ -44,7 +44,7 @@ func route(c *call, next next) *failure {
 	if !ownTool {
 		return next(c)
 	}
-	return c.withLastList(routeTool(c, next))
+	return c.permission().withLastList(routeTool(c, next), listRequest{c})
 }
 
 // routeTool finds out what the server's list says about the tool.
@@ -58,7 +58,7 @@ func routeTool(c *call, next next) *failure {
 	}
 	c.rule.know(c.on, name, c.rule.listed.Tool)
 	if e != nil && (listRequest{c}).mayRefuse() {
-		if f := c.on.mode.object(c, c.unknownTool()); f != nil {
+		if f := c.on.mode.object(c, c.permission().unknownTool()); f != nil {
 			return f
 		}
 	}
@@ -70,19 +70,19 @@ func routeTool(c *call, next next) *failure {
 
 // withLastList returns f with what the server's last list says, if the server could not be asked for another one: that
 // the called tool is not among its tools may be all that is wrong.
-func (c *call) withLastList(f *failure) *failure {
+func (p permission) withLastList(f *failure, list listRequest) *failure {
 	if f == nil || f.Err.Kind.Class() != recourse.ClassUpstream || f.Last.Status != 0 {
 		return f
 	}
-	names := c.on.to.backend.Lists.Seen(listRequest{c})
-	if names == nil || slices.Contains(names, c.req.msg.Name) {
+	names := p.on.to.backend.Lists.Seen(list)
+	if names == nil || slices.Contains(names, p.req.msg.Name) {
 		return f
 	}
-	if c.on.grants != nil { // not everybody may know them
+	if p.on.grants != nil { // not everybody may know them
 		names = nil
 	}
 	told := *f
-	none := c.member.noneNamed(c.req.msg.Name, names)
+	none := p.member.noneNamed(p.req.msg.Name, names)
 	told.Err = f.Err.WithMessage("%s When it last listed its tools: %s", f.Err.Sentence(), none.Message)
 	return &told
 }

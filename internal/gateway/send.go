@@ -99,7 +99,7 @@ func (c *call) expect(a *attempt, resp *wire.Answer) {
 	in.Request, in.Era, in.By, in.ID, in.Session = c.req.msg, c.req.era, c.req.id, a.id, a.session
 	in.Server, in.Reader, in.Config, in.Log, in.Large = on.to.entry, on.to.reader, c.table.config, c.g.log, c.g.large
 	in.Reply, in.Deadline, in.Resp, in.Cut = &c.reply, c.deadline, resp, ""
-	in.Masks, in.Whole, in.Binds = on.redact != redact.Off, on.editsList(&c.req), c.bindsState()
+	in.Masks, in.Whole, in.Binds = on.redact != redact.Off, on.editsList(&c.req), c.binding().by != nil
 	if c.rule.patient {
 		in.Wait = c.patiently
 	}

@@ -2,12 +2,10 @@ package gateway
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/gateway/access"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
@@ -86,18 +84,14 @@ const leastToMask = time.Second
 // masker returns what masks this call's failures, within one budget for all of them and in the time that the call has. Anything in the
 // call's own arguments or in the server's entry may be shown, except for secrets.
 func (c *call) masker() *redact.Masker {
-	if c.mask == nil {
-		to, toPerson := c.on.entry, c.who.account.Shown()
+	if toPerson := c.who.account.Shown(); c.mask == nil || c.shown != toPerson {
+		to := c.on.entry
+		c.shown = toPerson
 		c.mask = redact.New(c.on.redact, string(c.req.msg.Arguments), to.URL+" "+to.BaseURL, strings.Join(to.Command, "\n"), to.Cwd,
-			c.table.url(c.req.from), toPerson).
+			c.req.url(), toPerson).
 			Sparing(toPerson).Hiding(c.private().Secrets).With(c.on.contract.Mask...).About(c.req.msg.Arguments).
 			ForAnswer(max(c.deadline.Left(), leastToMask))
 	}
 	return c.mask
 }
 
-// base returns the URL under which the client of r knows the gateway.
-func (t *table) base(r *http.Request) string { return door.Base(r, t.config.PublicURL) }
-
-// url returns the URL of a request as its client knows it.
-func (t *table) url(r *http.Request) string { return door.URL(r, t.config.PublicURL) }
