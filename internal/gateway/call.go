@@ -31,9 +31,9 @@ type call struct {
 	g     *Gateway
 	table *table // the configuration when the request arrived
 
-	req     request          // the client's message: gateway, admit, authenticate, receive, deliver; many for a nested call
+	req     request          // the client's message: gateway, admit, authenticate, receive, deliver; many and oncesettle for nested calls
 	on      *endpoint        // the endpoint, and the server behind it, held open: admit
-	who     caller           // caller, for authenticate and many
+	who     caller           // caller, for authenticate and many; route adds the outer request
 	session *session.Session // for legacy clients: session
 	rule    rule             // route, patience; validate brings lists, modes notes the server's own progress
 	trace   spanContext      // trace, many
@@ -212,18 +212,11 @@ func (c *call) serve() {
 	_ = c.table.serve(c) // the client has its answer
 }
 
-// overHTTP says that the call is an HTTP request, with the answer to w.
-func (c *call) overHTTP(w http.ResponseWriter, r *http.Request) {
-	c.req.come(r.Context(), r.Method, r.Header, r)
-	c.reply.HTTP.ResponseWriter = w
-	c.reply.W = &c.reply.HTTP
-	c.req.intake = intake.Intake{From: r, By: c.reply.W}
-}
-
 // emptyCall returns a call with the memory that every call needs.
 func emptyCall() *call {
 	c := &call{deadline: new(deadline.Deadline), recheck: new(access.Recheck), req: request{msg: new(wire.Message)}}
-	c.in = answer.NewInbound(c.masker, c.spareLinks, c.notice, c.unmet, c.edit)
+	unmet := func(result []byte) *recourse.Error { return c.rule.unmet(c.on, c.req.msg, result) }
+	c.in = answer.NewInbound(c.masker, c.spareLinks, c.notice, unmet, c.edit)
 	return c
 }
 

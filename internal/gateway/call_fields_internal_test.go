@@ -84,7 +84,8 @@ func fieldLines(t *testing.T, file *ast.File) map[string][]string {
 	return lines
 }
 
-// fieldOfCall returns the field of a call that is written with an expression: F in c.F, c.F.x and a.of.F.
+// fieldOfCall returns the field of a call that is written with an expression: F in c.F, c.F.x and a.of.F, and in v.F.x, where v may
+// be a value that has been given the call's own F.
 func fieldOfCall(e ast.Expr) []string {
 	for {
 		switch x := e.(type) {
@@ -92,6 +93,11 @@ func fieldOfCall(e ast.Expr) []string {
 			of, isSelector := x.X.(*ast.SelectorExpr)
 			if id, ok := x.X.(*ast.Ident); ok && id.Name == "c" || isSelector && of.Sel.Name == "of" {
 				return []string{x.Sel.Name}
+			}
+			if isSelector {
+				if _, ok := of.X.(*ast.Ident); ok {
+					return []string{of.Sel.Name}
+				}
 			}
 			e = x.X
 		case *ast.IndexExpr:

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"strconv"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/authn"
@@ -57,7 +56,7 @@ func (who *caller) rejected(ctx context.Context, r *request, final bool) *recour
 
 // aboutAccount handles a tool's failure that may be about the caller's account: a server that passes the
 // credential on to the provider reports the provider's objection in its result.
-func (c *call) aboutAccount(f *failure) end {
+func (enforcing) aboutAccount(c *call, f *failure) end {
 	e := f.Err
 	c.out.Reason = cmp.Or(f.Reason, c.out.Reason)
 	if !c.req.isCall() || !c.who.account.Concerns(e) {
@@ -109,22 +108,6 @@ func (c *call) spareLinks(links string) bool {
 	}
 	c.mask = c.masker().Sparing(links)
 	return true
-}
-
-// showLink ends a call that needs a connected account by asking the client to show the link.
-func (c *call) showLink(f *failing, e *recourse.Error) {
-	record := c.on.contract.Write(e, f.describe(e, 0)).Record.CausedBy(e.Cause())
-	c.out.record(record, "the client is asked to show its person the link")
-	form, _ := record.MarshalJSON() // without one there is no data
-	if c.req.era == wire.Modern {
-		c.out.Form = wire.InputRequired
-		c.reply.Message(http.StatusOK, c.req.msg.ID, wire.AppendResult(nil, c.req.msg.ID, c.who.account.Question(form)))
-		return
-	}
-	c.out.Form = strconv.Itoa(wire.CodeURLElicitation)
-	c.g.notices.WhenConnected(&c.who.account, c.session, c.g.background)
-	text := wire.AppendError(nil, c.req.msg.ID, wire.CodeURLElicitation, e.Sentence(), c.who.account.Elicitation(form))
-	c.reply.Message(http.StatusOK, c.req.msg.ID, text)
 }
 
 // lettingIn returns the authenticators of the endpoints that an entry of access control lets callers in to.

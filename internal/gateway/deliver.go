@@ -49,7 +49,7 @@ func deliver(c *call, try try) *failure {
 		if e := k.move(c.ctx, c.deadline); e != nil {
 			last = answer.Again(e)
 		} else {
-			last = try(c.attempt())
+			last = try(newAttempt(c))
 		}
 		switch {
 		case last.Why == answer.Answered && ends && last.Status < http.StatusMultipleChoices:
@@ -95,11 +95,11 @@ func statusOf(method string, e *recourse.Error) int {
 }
 
 // handedOver handles the answer to a message that has none of its own.
-func (c *call) handedOver() end {
+func (m enforcing) handedOver(c *call) end {
 	method, resp := c.req.method, c.in.Resp
 	switch {
 	case method == http.MethodGet && resp.Stream:
-		c.passStream() // its end is not a failure: the client opens it again
+		m.passStream(c) // its end is not a failure: the client opens it again
 	case c.reply.Started: // a stream that is held open continues or ends
 		e := c.in.Undelivered()
 		if k := c.keeper(); k.hasLost(c.ctx, c.in.Session, resp.Status, e) {
@@ -109,7 +109,7 @@ func (c *call) handedOver() end {
 	case resp.Status == http.StatusMethodNotAllowed && method != http.MethodPost:
 		return c.reply.PassMethods(c.on.to.entry.Title)
 	case resp.Status >= http.StatusMultipleChoices:
-		return c.refusal()
+		return m.refusal(c)
 	default:
 		c.reply.PassOn(c.in.Resp)
 	}
@@ -117,7 +117,7 @@ func (c *call) handedOver() end {
 }
 
 // passStream passes on a stream without an end of its own, its messages masked.
-func (c *call) passStream() {
+func (enforcing) passStream(c *call) {
 	dropped := false
 	c.stream(func(part *wire.Part) *wire.Event {
 		if part.First {
@@ -132,7 +132,7 @@ func (c *call) passStream() {
 			event = event.Changed(answer.WithoutRecord(event.Data))
 		}
 		if c.on.editsLists() && event.First && event.Complete && json.Lookup(event.Data, "/result/tools") != nil {
-				event = event.Changed(c.permission().editList(event.Data)) // the rest of an answer
+			event = event.Changed(c.permission().editList(event.Data)) // the rest of an answer
 		}
 		return c.in.Spoken(event)
 	})

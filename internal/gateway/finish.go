@@ -46,7 +46,7 @@ func finish(c *call, next next) *failure {
 	switch {
 	case c.reply.Broken:
 		c.out.End = observe.BrokenOff
-	case c.reply.Gone, c.req.left() && !c.answered():
+	case c.reply.Gone, c.req.left() && (!c.reply.Started || c.req.lasts() || c.out.cancelled()):
 		c.out.End = observe.Left
 	case c.out.Record == nil && c.out.Seeming != nil:
 		c.out.End = observe.Seems
@@ -54,20 +54,20 @@ func finish(c *call, next next) *failure {
 		c.out.End = observe.Succeeded
 	}
 	if c.who.outer != nil {
-		c.reply.W.Flush()
-		c.who.outer.read(c.wasRead())
+		c.who.outer.read(c.reply.Arrived() && !c.req.left())
 	}
 	c.out.Took = time.Since(c.out.Began)
 	_ = c.caught(tell) // the client has its answer, whatever observers do
 	return nil
 }
 
-// answered reports whether the client has a whole answer, with which it may well have gone.
-func (c *call) answered() bool {
-	lasts := c.req.method == http.MethodGet || c.req.msg.Method == wire.MethodListen
-	told := c.out.Record == nil || c.out.Record.Kind != recourse.KindCancelled // else it left first
-	return c.reply.Started && told && !lasts
+// lasts reports whether the answer is a stream without an end of its own. With any other the client may well have gone.
+func (r *request) lasts() bool {
+	return r.method == http.MethodGet || r.msg.Method == wire.MethodListen
 }
+
+// cancelled reports whether the client has left before there was an answer.
+func (o *outcome) cancelled() bool { return o.Record != nil && o.Record.Kind == recourse.KindCancelled }
 
 // tell tells every observer how the call has ended.
 func tell(c *call) *failure {
@@ -114,13 +114,9 @@ func (c *call) survive(e *recourse.Error, note string) {
 }
 
 // tellsLate returns the function by which observers are told, once they know of the call, what came of it after its end.
-func (c *call) tellsLate() func(answer string) {
+func (o *outcome) tellsLate(g *Gateway, l observe.Late) func(answer string) {
 	var ready atomic.Int32
-	g, l := c.g, observe.Late{ID: c.req.id, Server: c.on.entry.Name, Name: c.req.msg.Name}
-	if c.rule.listed.Tool != nil {
-		l.Tool = l.Name
-	}
-	c.out.told = func() {
+	o.told = func() {
 		if ready.Add(1) < 2 {
 			return
 		}
@@ -130,7 +126,7 @@ func (c *call) tellsLate() func(answer string) {
 			}
 		}
 	}
-	told := c.out.told
+	told := o.told
 	return func(answer string) {
 		l.Answer = answer
 		told()

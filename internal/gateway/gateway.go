@@ -208,8 +208,11 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.inFlight.Requests.Add(1)
 	defer g.inFlight.Requests.Add(-1)
 	c := g.newCall()
-	c.overHTTP(w, r)
 	defer c.release()
+	c.req.come(r.Context(), r.Method, r.Header, r)
+	c.reply.HTTP.ResponseWriter = w
+	c.reply.W = &c.reply.HTTP
+	c.req.intake = intake.Intake{From: r, By: c.reply.W}
 	if c.serve(); c.reply.Broken {
 		panic(http.ErrAbortHandler)
 	}

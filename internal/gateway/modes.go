@@ -40,14 +40,14 @@ func (enforcing) final(c *call) string {
 	return ""
 }
 
-func (enforcing) answer(c *call) end {
+func (m enforcing) answer(c *call) end {
 	switch {
 	case !c.req.asks():
-		return c.handedOver()
+		return m.handedOver(c)
 	case c.in.Resp.Status != http.StatusOK:
-		return c.refusal()
+		return m.refusal(c)
 	case c.in.Resp.Stream && c.req.msg.Method == wire.MethodListen: // a stream without an end of its own
-		c.passStream()
+		m.passStream(c)
 		if refusal := access.Lapsed(c.ctx); refusal != nil {
 			return c.refuseLapsed(refusal).End()
 		}
@@ -55,7 +55,7 @@ func (enforcing) answer(c *call) end {
 	}
 	end := c.in.Pass(c.ctx)
 	if end.Why == answer.Failed && !end.Failure.Off {
-		return c.aboutAccount(end.Failure)
+		return m.aboutAccount(c, end.Failure)
 	}
 	return end
 }
@@ -94,27 +94,28 @@ func (c *call) edit(text []byte) []byte {
 // observing passes everything on unchanged, and reports what enforcing would have done.
 type observing struct{}
 
-func (observing) object(c *call, e *recourse.Error) *failure {
-	c.observe(e)
+func (o observing) object(c *call, e *recourse.Error) *failure {
+	o.observe(c, e)
 	return nil
 }
 
 func (observing) final(*call) string { return "failures are only observed" }
 
-func (observing) answer(c *call) end {
+func (o observing) answer(c *call) end {
+	report := func(e *recourse.Error) { o.observe(c, e) }
 	method, status, streams := c.req.method, c.in.Resp.Status, c.in.Resp.Stream
 	switch {
 	case streams && method == http.MethodGet, streams && c.req.msg.Method == wire.MethodListen:
 		c.stream(func(part *wire.Part) *wire.Event { return &part.Event })
 	case status == http.StatusOK && c.req.asks():
-		return c.in.Watch(c.ctx, c.observe)
+		return c.in.Watch(c.ctx, report)
 	case c.on.passesAuth(status):
 		f := c.in.RefusedCredentials()
 		c.reply.PassOn(io.MultiReader(bytes.NewReader(f.Text), c.in.Resp))
 		c.out.Reason = f.Reason
 		c.out.record(f.Err, notedAuth)
 	case c.req.asks(), status >= http.StatusMultipleChoices && (status != http.StatusMethodNotAllowed || method == http.MethodPost):
-		return c.in.WatchRefusal(c.ctx, c.observe)
+		return c.in.WatchRefusal(c.ctx, report)
 	default:
 		c.reply.PassOn(c.in.Resp)
 	}
@@ -122,7 +123,7 @@ func (observing) answer(c *call) end {
 }
 
 // observe records a failure that was passed on unchanged: what the client got, and what it would have got.
-func (c *call) observe(e *recourse.Error) {
+func (observing) observe(c *call, e *recourse.Error) {
 	if e == nil {
 		return
 	}
@@ -154,7 +155,7 @@ func (relaying) answer(c *call) end {
 }
 
 // refusal handles an answer whose HTTP status is not 200.
-func (c *call) refusal() end {
+func (enforcing) refusal(c *call) end {
 	status := c.in.Resp.Status
 	refused, narrowed := c.who.refusesAccount(c.ctx, &c.req, status, c.in.Resp.Header)
 	if narrowed != nil {

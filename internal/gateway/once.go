@@ -83,15 +83,15 @@ func (k *keyed) identify() *recourse.Error {
 }
 
 // scope returns what the key counts for: the caller, with whatever tells unverified ones apart.
-func (c *call) scope() []string {
-	words := []string{string(c.who.owner[:]), c.who.account.Owner()}
-	if c.who.verified.Known() {
+func (k *keyed) scope() []string {
+	words := []string{string(k.who.owner[:]), k.who.account.Owner()}
+	if k.who.verified.Known() {
 		return words
 	}
-	if c.of != nil {
-		words = append(words, c.of.sent...)
+	if k.of != nil {
+		words = append(words, k.of.sent...)
 	}
-	return append(words, toolcall.Credentials(c.req.header)...)
+	return append(words, toolcall.Credentials(k.req.header)...)
 }
 
 // claim asks whether the call may be sent, and does what it is told.
@@ -262,7 +262,7 @@ func (k *keyed) pass(message []byte, mark string) *failure {
 		return answer.Settled(recourse.Internal().WithOrigin(recourse.OriginGateway).CausedBy(err))
 	}
 	text := marked(message, c.in.Signs, c.req.msg.ID, mark)
-	a := c.attempt()
+	a := newAttempt(c)
 	resp := wire.RespondMessage(text, nil)
 	c.expect(a, resp)
 	c.reply.From = resp
@@ -303,13 +303,7 @@ func (c *call) whenRead(do func(read bool)) {
 		c.of.whenRead(do)
 		return
 	}
-	c.reply.W.Flush()
-	do(c.wasRead())
-}
-
-// wasRead reports whether the client has got the whole answer, as far as that can be known.
-func (c *call) wasRead() bool {
-	return c.reply.Started && !c.reply.Gone && !c.reply.Broken && !c.req.left()
+	do(c.reply.Arrived() && !c.req.left())
 }
 
 // isOrdered reports whether all that the client sends comes in order: when its next message is there, it is also known whether it had

@@ -10,6 +10,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/gateway/failures"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	claims "github.com/recoursehq/recourse/internal/policy/once"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
@@ -309,7 +310,11 @@ func (h *heard) leave(k *keyed, claim *claims.Claim) bool {
 	timer := time.AfterFunc(lateFor, h.stop)
 	states, purpose := k.table.states, k.purpose()
 	claim.Late()
-	told := k.tellsLate()
+	late := observe.Late{ID: k.req.id, Server: k.on.entry.Name, Name: k.req.msg.Name}
+	if k.call.rule.listed.Tool != nil {
+		late.Tool = late.Name
+	}
+	told := k.out.tellsLate(g, late)
 	h.mu.Lock()
 	h.told = told
 	h.late, h.sealed = claim, func(answer []byte) string { return states.Seal(answer, purpose) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
+	"github.com/recoursehq/recourse/internal/gateway/deadline"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
@@ -29,8 +30,8 @@ type attempt struct {
 	generation int     // of the client's session
 }
 
-// attempt returns the next attempt, in memory of the call's.
-func (c *call) attempt() *attempt {
+// newAttempt returns the next attempt, in memory of the call's.
+func newAttempt(c *call) *attempt {
 	c.sent = attempt{of: c, ctx: c.ctx}
 	return &c.sent
 }
@@ -68,7 +69,7 @@ func repeat(c *call, try try) *failure {
 	renewed := false
 	var before end // of the attempt of which the next one is a repetition
 	for {
-		last := try(c.attempt())
+		last := try(newAttempt(c))
 		switch {
 		case last.Why == answer.Answered, last.Why == answer.Failed:
 			return last.Settled()
@@ -86,7 +87,7 @@ func repeat(c *call, try try) *failure {
 			c.out.decided("the server refused the account's credential, and there is a new one", 0)
 			continue
 		case last.Why == answer.SessionLost && !c.reply.HasBegun():
-			if c.regain(&last, renewed) {
+			if k := c.keeper(); k.regain(c.ctx, c.deadline, &last, renewed) {
 				renewed = true
 				c.out.counted-- // the server did nothing
 				c.out.decided("the server had lost the session, and did nothing with the call", 0)
@@ -170,17 +171,16 @@ func (r *rule) mayRepeat(at *target, last *end) bool {
 // regain renews a session that the server has lost. By answering 404, the server says that it did nothing, so that the
 // call can be repeated, writes included; but only once, and only in a session that exists. If none can be opened, a
 // write fails with what is known of it: the 404, which is no reason to make the call again.
-func (c *call) regain(lost *end, before bool) bool {
+func (k *keeper) regain(ctx context.Context, within *deadline.Deadline, lost *end, before bool) bool {
 	if before {
-		lost.Err = c.on.to.lostAgain(c.rule.nature, lost.Err)
+		lost.Err = k.on.to.lostAgain(k.rule.nature, lost.Err)
 		return false
 	}
-	k := c.keeper()
-	switch e := k.openAgain(c.ctx, c.deadline, lost.Generation); {
+	switch e := k.openAgain(ctx, within, lost.Generation); {
 	case e == nil:
 		return true
-	case c.rule.nature == retry.Writes:
-		lost.Err = c.on.to.lostFor(e)
+	case k.rule.nature == retry.Writes:
+		lost.Err = k.on.to.lostFor(e)
 	default:
 		lost.Err, lost.Status = e, 0 // the call has no answer
 	}

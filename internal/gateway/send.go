@@ -101,7 +101,7 @@ func (c *call) expect(a *attempt, resp *wire.Answer) {
 	in.Reply, in.Deadline, in.Resp, in.Cut = &c.reply, c.deadline, resp, ""
 	in.Masks, in.Whole, in.Binds = on.redact != redact.Off, on.editsList(&c.req), c.binding().by != nil
 	if c.rule.patient {
-		in.Wait = c.patiently
+		in.Wait = c.reporter().during
 	}
 }
 
@@ -119,7 +119,7 @@ func (a *attempt) do() (*wire.Answer, error) {
 	default:
 		var resp *wire.Answer
 		var err error
-		a.of.patiently(func() { resp, err = up.Do(a.ctx, a.request) })
+		a.of.reporter().during(func() { resp, err = up.Do(a.ctx, a.request) })
 		return resp, err
 	}
 }

@@ -112,6 +112,12 @@ func (r *Reply) Abort() {
 	r.Broken = true
 }
 
+// Arrived sends what is left of the answer, and reports whether the client has got all of it, as far as that can be known.
+func (r *Reply) Arrived() bool {
+	r.W.Flush()
+	return r.Started && !r.Gone && !r.Broken
+}
+
 // copyHeader copies the server's headers that are passed on.
 func (r *Reply) copyHeader(from *wire.Answer) {
 	to := r.Header()
