@@ -34,6 +34,7 @@ type exampleKind struct {
 
 var exampleKinds = []exampleKind{
 	{"family", func(text string) error { _, err := contract.LoadFamily("page.yaml", []byte(text)); return err }},
+	{"npm", func(text string) error { _, err := config.ParseProfile("page.yaml", []byte(text)); return err }},
 	{"codes", loadContract},
 	{"rules", func(text string) error {
 		_, err := inject.Parse("page.yaml", []byte(text), inject.Options{})
