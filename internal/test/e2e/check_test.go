@@ -38,7 +38,7 @@ func TestGatewayLowersNoGrade(t *testing.T) {
 	}
 }
 
-// The same is true of programs that nobody here wrote.
+// The same is true of programs that nobody here wrote. Behind the gateway each of them gets an A, and nothing that fails a check.
 func TestLongGatewayLowersNoPublicGrade(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
@@ -53,19 +53,34 @@ func TestLongGatewayLowersNoPublicGrade(t *testing.T) {
 			for variable, value := range npm.Environ {
 				environ = append(environ, variable+"="+value)
 			}
-			command, err := json.Marshal(npm.Command)
-			if err != nil {
-				t.Fatal(err)
-			}
-			gate, _ := gatewaytest.New(t, "servers:\n  s:\n    command: "+string(command)+"\n")
-			front, end := gatewaytest.Serve(t, gate)
-			t.Cleanup(end)
-			program := &checked.Program{Command: npm.Command, Env: environ, Stderr: io.Discard}
-			notLower(t,
-				check.Check(t.Context(), program, check.Options{Mode: check.Safe}),
-				check.Check(t.Context(), &checked.Endpoint{URL: front + "/s/mcp"}, check.Options{Mode: check.Safe}),
-			)
+			gradePublic(t, npm.Command, environ)
 		})
+	}
+	for _, pkg := range []string{goSDKModule + "/examples/server/memory", "github.com/mark3labs/mcp-go/examples/everything"} {
+		t.Run(pkg, func(t *testing.T) {
+			t.Parallel()
+			gradePublic(t, []string{buildServer(t, pkg)}, os.Environ())
+		})
+	}
+}
+
+// gradePublic checks a program, alone and behind the gateway.
+func gradePublic(t *testing.T, command, environ []string) {
+	t.Helper()
+	line, err := json.Marshal(command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate, _ := gatewaytest.New(t, "servers:\n  s:\n    command: "+string(line)+"\n    redact: all\n") // as a check advises: strangers read the paths
+	front, end := gatewaytest.Serve(t, gate)
+	t.Cleanup(end)
+	program := &checked.Program{Command: command, Env: environ, Stderr: io.Discard}
+	bare := check.Check(t.Context(), program, check.Options{Mode: check.Safe})
+	behind := check.Check(t.Context(), &checked.Endpoint{URL: front + "/s/mcp"}, check.Options{Mode: check.Safe})
+	notLower(t, bare, behind)
+	behind.FailOn = check.HarmHides
+	if n := behind.Failing(); n > 0 || behind.Grade != "A" {
+		t.Errorf("behind the gateway: %s, %d findings that fail a check: %+v", behind.Grade, n, behind.Findings)
 	}
 }
 

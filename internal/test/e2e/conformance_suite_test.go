@@ -45,14 +45,17 @@ func newConformanceSuite(tb testing.TB) *conformanceSuite {
 	if err != nil {
 		testkit.LeaveOut(tb, errNoNewNode)
 	}
-	return &conformanceSuite{dir: dir, node: node, server: buildEverythingServer(tb)}
+	return &conformanceSuite{dir: dir, node: node, server: buildServer(tb, goSDKModule+"/conformance/everything-server")}
 }
 
-// buildEverythingServer builds the Go SDK's server for the suite, from the module that the tests already use.
+// goSDKModule is the Go SDK, which brings servers.
+const goSDKModule = "github.com/modelcontextprotocol/go-sdk"
+
+// buildServer builds a server of a module that the tests already use.
 // It is built with the race detector if the tests are: its packages have just been compiled for them.
-func buildEverythingServer(tb testing.TB) string {
+func buildServer(tb testing.TB, pkg string) string {
 	tb.Helper()
-	program := filepath.Join(tb.TempDir(), "everything-server.exe") // a suffix that only matters on Windows
+	program := filepath.Join(tb.TempDir(), "server.exe") // a suffix that only matters on Windows
 	args := []string{"build", "-o", program}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, setting := range info.Settings {
@@ -61,8 +64,7 @@ func buildEverythingServer(tb testing.TB) string {
 			}
 		}
 	}
-	build := exec.CommandContext(tb.Context(), "go", append(args,
-		"github.com/modelcontextprotocol/go-sdk/conformance/everything-server")...)
+	build := exec.CommandContext(tb.Context(), "go", append(args, pkg)...)
 	build.Env = append(os.Environ(), "GOPROXY=off") // missing modules are not downloaded
 	if output, err := build.CombinedOutput(); err != nil {
 		tb.Fatalf("testkit: go build: %v: %s", err, output)
