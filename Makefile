@@ -82,6 +82,10 @@ test-long: ## Run the tests that take long, which test leaves out
 test-dist: ## Build a release, and look into it
 	@cd tools/dist && go test -timeout $(TIMEOUT) ./...
 
+.PHONY: charts
+charts: ## Render the Helm chart, and check it; compiles Helm, so not part of make test
+	@cd tools/charts && go test -timeout $(TIMEOUT) ./...
+
 .PHONY: clients
 clients: ## Build the packages of clients/, install each into a clean environment, and test it there
 	@tools/clients.sh

@@ -182,6 +182,42 @@ func TestComposeIsWired(t *testing.T) {
 	}
 }
 
+// The manifests for Kubernetes have a valid configuration, whose variables are set, and the alerts of Prometheus.
+func TestKubernetes(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(inDeploy("kubernetes/recourse.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, manifest, _ := bytes.Cut(text, []byte("  recourse.yaml: |\n"))
+	manifest, _, _ = bytes.Cut(manifest, []byte("\n---\n"))
+	file := filepath.Join(t.TempDir(), "recourse.yaml")
+	if err := os.WriteFile(file, bytes.ReplaceAll(append([]byte("\n"), manifest...), []byte("\n    "), []byte("\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{
+		"RECOURSE_SESSION_KEY": strings.Repeat("k", 32), "FARM_TOKEN": "t",
+		"RECOURSE_STORE": "postgres://u:p@127.0.0.1:1/d", "RECOURSE_REDIS": "redis://127.0.0.1:1",
+	}
+	for name := range values {
+		if !bytes.Contains(text, []byte("- name: "+name+"\n")) {
+			t.Errorf("the deployment does not set %s", name)
+		}
+	}
+	var stdout, stderr bytes.Buffer
+	if code := cli.Run(t.Context(), cli.Environment{
+		Args: []string{"serve", "--check", "-c", file}, Stdout: &stdout, Stderr: &stderr,
+		LookupEnv: func(name string) (string, bool) { value, ok := values[name]; return value, ok },
+	}); code != cli.ExitOK {
+		t.Errorf("%d %s %s", code, &stdout, &stderr)
+	}
+	alerts, err := os.ReadFile(inDeploy("prometheus/alerts.yaml"))
+	indented := bytes.ReplaceAll(bytes.TrimSpace(alerts), []byte("\n"), []byte("\n  "))
+	if err != nil || !bytes.Contains(text, indented) {
+		t.Errorf("the manifests lack the alerts of deploy/prometheus: make charts (%v)", err)
+	}
+}
+
 // systemd accepts the unit, and finds little to object to.
 func TestUnit(t *testing.T) {
 	t.Parallel()

@@ -27,3 +27,16 @@ func OpenFull(ctx context.Context, address string, most int) error {
 	}
 	return errors.Join(err, s.Close())
 }
+
+// MigrateBefore makes a store as the program before the last migration did.
+func MigrateBefore(ctx context.Context, address string) error {
+	s, err := connect(address, true)
+	if err != nil {
+		return err
+	}
+	provider, err := s.migrations()
+	if err == nil {
+		_, err = provider.UpTo(ctx, schema-1)
+	}
+	return errors.Join(err, s.Close())
+}

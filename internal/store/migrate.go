@@ -121,23 +121,31 @@ func (s *Store) migrate(ctx context.Context) error {
 
 // up runs the missing migrations, after determining them again.
 func (s *Store) up(ctx context.Context) error {
+	provider, err := s.migrations()
+	if err != nil {
+		return err
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fullOr("bring the schema up to date", err)
+	}
+	return nil
+}
+
+func (s *Store) migrations() (*goose.Provider, error) {
 	dialect := goose.DialectSQLite3
 	if _, ok := s.writes.Driver().(*stdlib.Driver); ok {
 		dialect = goose.DialectPostgres
 	}
 	steps, err := steps()
 	if err != nil {
-		return fmt.Errorf("read the migrations: %w", err)
+		return nil, fmt.Errorf("read the migrations: %w", err)
 	}
 	provider, err := goose.NewProvider(dialect, s.writes, nil,
 		goose.WithGoMigrations(steps...), goose.WithTableName(schemaTable), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
-		return fmt.Errorf("read the migrations: %w", err)
+		return nil, fmt.Errorf("read the migrations: %w", err)
 	}
-	if _, err := provider.Up(ctx); err != nil {
-		return fullOr("bring the schema up to date", err)
-	}
-	return nil
+	return provider, nil
 }
 
 // steps returns the migrations. Each of them runs as one text: to find its statements, goose would take several
