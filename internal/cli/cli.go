@@ -41,6 +41,7 @@ type commands struct {
 	Serve   serve.Command     `cmd:"" group:"front" help:"Run the gateway in front of MCP servers."`
 	Wrap    serve.WrapCommand `cmd:"" group:"front" help:"Run a stdio MCP server behind Recourse, for a desktop host."`
 	Install installCommand    `cmd:"" group:"front" help:"Wrap the MCP servers listed in a desktop host's file."`
+	Doctor  doctorCommand     `cmd:"" group:"front" help:"Look for what will go wrong with a configuration."`
 	Import  importCommand     `cmd:"" group:"front" help:"Draft a configuration from the description of an HTTP API."`
 
 	Call  client.CallCommand  `cmd:"" group:"call" help:"Call a tool of an MCP server, with an exit code for each sort of failure."`

@@ -36,6 +36,7 @@ var exampleKinds = []exampleKind{
 	{"family", func(text string) error { _, err := contract.LoadFamily("page.yaml", []byte(text)); return err }},
 	{"npm", func(text string) error { _, err := config.ParseProfile("page.yaml", []byte(text)); return err }},
 	{"codes", loadContract},
+	{"source", func(text string) error { _, err := config.ParseProfile("page", []byte(text)); return err }},
 	{"rules", func(text string) error {
 		_, err := inject.Parse("page.yaml", []byte(text), inject.Options{})
 		return err

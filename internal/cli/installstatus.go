@@ -2,25 +2,18 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/recoursehq/recourse/internal/cli/client"
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config/hosts"
-	"github.com/recoursehq/recourse/internal/privacy/redact"
-	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
@@ -124,67 +117,13 @@ func tryServer(ctx context.Context, env *term.Environment, path string, s *hosts
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	last := &lastLine{}
-	stderr := visible.Lines(last, func(line string) string { return redact.Log(visible.Escape(line)) })
-	defer stderr.Close()
-	program := exec.CommandContext(ctx, s.Command, s.Args...)
-	program.Dir, program.Stderr = s.Cwd, stderr
+	place := client.Place{Command: append([]string{s.Command}, s.Args...), Cwd: s.Cwd}
 	for name, value := range env.Variables(s.Env) {
-		program.Env = append(program.Env, name+"="+value)
+		place.Env = append(place.Env, name+"="+value)
 	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "recourse", Version: term.Version()}, nil).
-		Connect(ctx, &mcp.CommandTransport{Command: program}, nil)
-	if err != nil {
-		return "", openError(s.Command, err, last.String())
-	}
-	defer session.Close()
-	tools, _, err := client.ListTools(ctx, session)
+	visit, err := place.Visit(ctx)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("starts, %d tools", len(tools)), nil
-}
-
-// openError returns why a program did not open a session; the last line it wrote may explain it best.
-func openError(program string, err error, last string) error {
-	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok { // from the wrapper, in front of a server that does not start
-		return errors.New(redact.Log(visible.Escape(strings.TrimSuffix(refused.Message, "."))))
-	}
-	err = client.StartFailure(program, err)
-	if last == "" {
-		return err
-	}
-	return fmt.Errorf("%w: %s", err, plain(last))
-}
-
-// plain returns a line of a log for people: of one in JSON only what happened.
-func plain(line string) string {
-	var entry struct{ Msg, Line, Cause, Err string }
-	if json.Unmarshal([]byte(line), &entry) != nil || entry.Msg == "" {
-		return line
-	}
-	said := []string{entry.Msg, entry.Line, entry.Cause, entry.Err}
-	return strings.Join(slices.DeleteFunc(said, func(s string) bool { return s == "" }), ": ")
-}
-
-// A lastLine keeps the last line written to it.
-type lastLine struct {
-	mu   sync.Mutex
-	line string
-}
-
-// Write keeps the line.
-func (l *lastLine) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if line := strings.TrimSpace(string(p)); line != "" {
-		l.line = line
-	}
-	return len(p), nil
-}
-
-func (l *lastLine) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.line
+	return fmt.Sprintf("starts, %d tools", len(visit.Tools)), nil
 }

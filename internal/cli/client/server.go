@@ -41,10 +41,9 @@ func (l *ServerFlags) connect(ctx context.Context, env *term.Environment, comman
 	client := mcp.NewClient(&mcp.Implementation{Name: "recourse", Version: term.Version()}, nil)
 	if len(command) > 0 {
 		stderr := Stderr(env)
-		program := exec.CommandContext(ctx, command[0], command[1:]...)
-		program.Env = env.Environ
-		program.Stderr = stderr
-		session, err := client.Connect(ctx, &mcp.CommandTransport{Command: program}, nil)
+		cmd := exec.CommandContext(context.WithoutCancel(ctx), command[0], command[1:]...)
+		cmd.Env, cmd.Stderr = env.Environ, stderr
+		session, err := client.Connect(ctx, &program{cmd: cmd}, nil)
 		if err != nil {
 			_ = stderr.Close() // the failure has been reported
 			return nil, StartFailure(command[0], err)
@@ -56,13 +55,18 @@ func (l *ServerFlags) connect(ctx context.Context, env *term.Environment, comman
 		return nil, term.Usage(err)
 	}
 	way := &liveTransport{host: HostOf(l.Server), headers: headers}
-	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{
-		Endpoint: l.Server, HTTPClient: &http.Client{Transport: way, CheckRedirect: staysHere}, MaxRetries: -1, DisableStandaloneSSE: true,
-	}, nil)
+	session, err := client.Connect(ctx, endpoint(l.Server, way), nil)
 	if err != nil {
 		return nil, way.openFailure(err)
 	}
 	return &liveSession{session, io.NopCloser(nil)}, nil
+}
+
+// endpoint returns the way to a server over HTTP.
+func endpoint(address string, way *liveTransport) mcp.Transport {
+	return &mcp.StreamableClientTransport{
+		Endpoint: address, HTTPClient: &http.Client{Transport: way, CheckRedirect: staysHere}, MaxRetries: -1, DisableStandaloneSSE: true,
+	}
 }
 
 // staysHere has a redirect be the answer: it neither repeats a call, nor takes credentials elsewhere.

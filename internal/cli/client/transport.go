@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/recoursehq/recourse"
 )
@@ -21,8 +22,9 @@ type liveTransport struct {
 	host    string // the server's name in messages
 	headers http.Header
 
-	mu   sync.Mutex
-	last *recourse.Error // from the latest unsuccessful answer
+	mu    sync.Mutex
+	last  *recourse.Error // from the latest unsuccessful answer
+	clock time.Duration   // by how much the server's is ahead, by its latest answer
 }
 
 // refused returns the failure in the latest unsuccessful answer; nil if there was none.
@@ -30,6 +32,22 @@ func (t *liveTransport) refused() *recourse.Error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.last
+}
+
+// ahead returns by how much the server's clock is ahead of ours; 0 if it has not said what time it is.
+func (t *liveTransport) ahead() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.clock
+}
+
+// tellTime notes what time it is at the server.
+func (t *liveTransport) tellTime(header http.Header) {
+	if at, err := http.ParseTime(header.Get("Date")); err == nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.clock = at.Sub(time.Now().Truncate(time.Second))
+	}
 }
 
 func (t *liveTransport) keep(e *recourse.Error) {
@@ -64,6 +82,7 @@ func (t *liveTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, t.sendFailure(err)
 	}
+	t.tellTime(resp.Header)
 	if resp.StatusCode < http.StatusBadRequest {
 		kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 		if resp.StatusCode == http.StatusOK && kind != "application/json" && kind != "text/event-stream" {

@@ -86,6 +86,28 @@ func warnings(r *load.Reading) []string {
 	return slices.Concat(warningsOfUsers(r), warningsOfTimeouts(r))
 }
 
+// howToInstall says where a program comes from.
+func howToInstall(missing string) string {
+	switch program, _, _ := strings.Cut(missing, " "); program {
+	case "node", "npx", "npm":
+		return "install Node.js, which brings it, or put its full path in `command`"
+	case "uv", "uvx":
+		return "install uv, which brings it, or put its full path in `command`"
+	default:
+		return "install it, or put its full path in `command`"
+	}
+}
+
+// Check reports whether a file can be served, as `serve --check` does. Without a reading, it cannot even be read.
+func Check(ctx context.Context, env *term.Environment, path string) (*load.Reading, error) {
+	c := &Command{Config: path, Check: true}
+	r, err := c.read(env)
+	if err != nil {
+		return nil, load.ConfigError(err)
+	}
+	return r, c.check(ctx, env, r)
+}
+
 // check reports that the configuration can be served, and where each server would be.
 func (c *Command) check(ctx context.Context, env *term.Environment, r *load.Reading) error {
 	cfg := r.Config
@@ -140,7 +162,7 @@ func (c *Command) check(ctx context.Context, env *term.Environment, r *load.Read
 	err := checkStore(ctx, env, cfg)
 	if len(missing) > 0 {
 		err = errors.Join(err, term.Hint(
-			fmt.Errorf("cannot find the program %s", strings.Join(missing, ", ")), "install it, or put its full path in `command`",
+			fmt.Errorf("cannot find the program %s", strings.Join(missing, ", ")), howToInstall(missing[0]),
 		))
 	}
 	return err
