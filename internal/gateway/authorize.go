@@ -189,7 +189,7 @@ func (p permission) sees(t *toolcall.Entry) bool {
 	if p.on.many != nil {
 		return p.on.lets(p.who, t.Name, p.memberReads(t.Name))
 	}
-	return p.on.lets(p.who, t.Name, p.on.natureOf(t.Name, p.on.to.entry.Tool(t.Name), t) == retry.Reads)
+	return p.on.lets(p.who, t.Name, p.on.natureOf(t.Name, p.on.entry.Tool(t.Name), t) == retry.Reads)
 }
 
 // editsList reports whether the answer to a request is a list of tools that is not passed on as it is.
@@ -197,7 +197,7 @@ func (on *endpoint) editsList(r *request) bool {
 	return r.msg.Method == wire.MethodToolsList && on.editsLists()
 }
 
-func (on *endpoint) editsLists() bool { return on.grants != nil || on.to.entry.AddsAgain() }
+func (on *endpoint) editsLists() bool { return on.grants != nil || on.entry.AddsAgain() }
 
 // editList returns a message with the tools as its caller sees them, if it answers tools/list. Caches must not share what not
 // everybody sees.

@@ -55,7 +55,7 @@ type call struct {
 
 	mask    *redact.Masker // created for the first failure: translate; connect changes it, deliver drops it
 	shown   string         // what it lets a person see: translate
-	held    bool           // the target is held
+	held    bool           // the backend is held
 	tainted bool           // the memory is not used again: finish after a panic, hedge, whose other attempt may still be under way
 }
 
@@ -223,17 +223,17 @@ func emptyCall() *call {
 // within limits the time of the call: it ends after quiet without a sign of life, and after most in any case.
 func (c *call) within(quiet, most time.Duration) {
 	c.ctx, c.cancel = context.WithCancelCause(c.req.ctx)
-	c.deadline.Start(quiet, most, c.cancel, c.on.to.timedOut)
+	c.deadline.Start(quiet, most, c.cancel, c.on.timedOut)
 	c.recheck.Ends(c.cancel)
 }
 
 // detach lets the call go on until its client, its caller's access or the gateway ends it: it loses its deadline, and its
-// target may be replaced.
+// backend may be replaced.
 func (c *call) detach() {
 	c.deadline.Stop()
 	c.cancel(nil)
 	ctx, cancel := context.WithCancelCause(c.req.ctx)
-	release := context.AfterFunc(c.on.to.backend.Streams, func() { cancel(nil) })
+	release := context.AfterFunc(c.on.backend.Streams, func() { cancel(nil) })
 	c.ctx, c.cancel = ctx, func(cause error) { release(); cancel(cause) }
 	c.recheck.Ends(c.cancel)
 	c.leave()
@@ -293,7 +293,7 @@ func (c *call) forget() {
 	c.in.Forget()
 }
 
-// enter finds the endpoint that the request is for, and holds its target open until the call has ended. It
+// enter finds the endpoint that the request is for, and holds its backend open until the call has ended. It
 // reports false if there is none.
 func (c *call) enter() bool {
 	for {
@@ -305,14 +305,14 @@ func (c *call) enter() bool {
 			c.req.user = user
 			return true
 		}
-		c.take(c.g.table.Load()) // the target was closed because its table was replaced
+		c.take(c.g.table.Load()) // the backend was closed because its table was replaced
 	}
 }
 
-// hold gives the call that endpoint and holds its target open. It reports false if the target is already
+// hold gives the call that endpoint and holds its backend open. It reports false if the target is already
 // closed.
 func (c *call) hold(on *endpoint) bool {
-	if !on.to.backend.Hold() {
+	if !on.backend.Hold() {
 		return false
 	}
 	c.on, c.held = on, true
@@ -320,10 +320,10 @@ func (c *call) hold(on *endpoint) bool {
 	return true
 }
 
-// leave releases the target, once: when the call ends, or when it becomes a stream without an end of its own.
+// leave releases the backend, once: when the call ends, or when it becomes a stream without an end of its own.
 func (c *call) leave() {
 	if c.held {
 		c.held = false
-		c.on.to.backend.Leave()
+		c.on.backend.Leave()
 	}
 }

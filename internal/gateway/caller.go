@@ -74,7 +74,7 @@ func (c *call) identify(verified *authn.Identity, of *outer) {
 		who.id = upstream.CallerOf(slices.Concat(sent, user)...)
 	}
 	who.server = who.owner
-	if len(c.on.to.entry.Command) > 0 {
+	if len(c.on.entry.Command) > 0 {
 		words := c.req.identifiedBy(known)
 		if of != nil {
 			words = of.apart

@@ -18,7 +18,7 @@ import (
 // routeDelivery does the work of route for a message without an answer of its own: a notification, the client's answer to a
 // server's question, the opening of a stream or the end of a session.
 func (c *call) routeDelivery() {
-	most := c.on.to.entry.Timeout
+	most := c.on.entry.Timeout
 	if c.req.method == http.MethodGet {
 		most = min(openTimeout, most)
 	}
@@ -38,7 +38,7 @@ func deliver(c *call, try try) *failure {
 	}
 	ends := c.req.method == http.MethodDelete && c.session != nil
 	if ends {
-		if where, _, _ := c.session.At(); where != c.on.to.backend.Place { // nobody else knows it
+		if where, _, _ := c.session.At(); where != c.on.backend.Place { // nobody else knows it
 			k.remove(c.ctx)
 			c.reply.Empty()
 			return nil
@@ -107,7 +107,7 @@ func (m enforcing) handedOver(c *call) end {
 		}
 		return answer.Again(e)
 	case resp.Status == http.StatusMethodNotAllowed && method != http.MethodPost:
-		return c.reply.PassMethods(c.on.to.entry.Title)
+		return c.reply.PassMethods(c.on.entry.Title)
 	case resp.Status >= http.StatusMultipleChoices:
 		return m.refusal(c)
 	default:
@@ -143,7 +143,7 @@ func (enforcing) passStream(c *call) {
 func (c *call) stream(spoken func(*wire.Part) *wire.Event) {
 	c.deadline.Stop()
 	resp := c.in.Resp
-	release := context.AfterFunc(c.on.to.backend.Streams, func() { _ = resp.Close() }) // ends the reading
+	release := context.AfterFunc(c.on.backend.Streams, func() { _ = resp.Close() }) // ends the reading
 	defer release()
 	c.leave()
 	c.reply.StartEvents()
@@ -159,7 +159,7 @@ func (c *call) stream(spoken func(*wire.Part) *wire.Event) {
 		part := c.in.Part
 		listener.Begin()
 		if bytes.Contains(part.Data, []byte(wire.MethodToolsChanged)) {
-			c.on.to.backend.Lists.Changed(listRequest{c}.Key())
+			c.on.backend.Lists.Changed(listRequest{c}.Key())
 		}
 		if event := spoken(part); event != nil {
 			c.reply.Say(event, c.in.Said())

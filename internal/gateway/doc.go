@@ -42,16 +42,16 @@
 //	  v  |  answer         JSON or events: passed on, or found to be a failure (judge)
 //	server
 //
-// An endpoint is where clients reach a server: a path, its contract and masking. A target is the server behind
-// it: its connection, sessions, tools and budget, which survive a reload that does not change them. A table
-// holds all endpoints of one configuration.
+// An endpoint is where clients reach a server: a path, its contract and masking, and how the server's answers are
+// read. Its backend is the server itself: its connection, sessions, tools and budget, which survive a reload that does
+// not change them. A table holds all endpoints of one configuration.
 //
 // What is true of every call of a tool, whoever carries it out, is in internal/call/toolcall; what is true of
 // every way in is in internal/call/door. Package mcptool uses both as well.
 //
 // A stage is in the file of its name, or beside one that it belongs to: what protects a server in guard.go, findSession in
-// session.go, connected in connect.go, patience in route.go. What differs for messages without an answer of their own is in deliver.go, with
-// holdOpen. An observing endpoint has a list of stages of its own: those that act are not in it.
+// session.go, connected in connect.go, patience in route.go. What differs for messages without an answer of their own is
+// in deliver.go, with holdOpen. An observing endpoint has a list of stages of its own: those that act are not in it.
 //
 // Package answer brings the server's answer to the client. How it does so is up to the endpoint's [mode] (modes.go).
 //
@@ -61,7 +61,7 @@
 // observers are told, and the log, session the sessions of legacy clients, intake reads what clients send, and
 // deadline has the time of a call.
 //
-// An endpoint may offer several servers (many.go). Its target is then package many, which finds the server for
+// An endpoint may offer several servers (many.go). Its backend is then package many, which finds the server for
 // a request. There the request becomes a call of its own, which takes that server's own stages from connect on;
 // its answer comes back over a [hop.Hop] and is passed on unchanged.
 //

@@ -28,11 +28,18 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// An endpoint is where clients reach a server: a path, with its contract and masking. It is immutable.
+// An endpoint is where clients reach a server: a path, with its contract and masking, how the server is reached, and how
+// its answers are read. It is immutable.
 type endpoint struct {
 	g     *Gateway
 	entry *config.Server
-	to    *target
+
+	backend  *backend.Backend // what is kept of the server across reloads
+	guard    guard
+	up       upstream.Connection
+	reader   *failures.Reader
+	policy   retry.Policy
+	timedOut func(within time.Duration) error // makes the failure for a call without an answer
 
 	contract  *contract.Contract
 	mode      mode
@@ -56,11 +63,11 @@ type endpoint struct {
 // nil, and is returned itself if nothing has changed.
 func newEndpoint(g *Gateway, t *table, entry *config.Server, old *endpoint) (*endpoint, error) {
 	on := &endpoint{entry: entry, g: g}
-	to, err := on.begin(t, old)
+	err := on.begin(t, old)
 	if err != nil {
 		return nil, err
 	}
-	if old != nil && on.access == old.access && old.entry.Same(entry) && old.to.reader.Same(to.reader) {
+	if old != nil && on.access == old.access && old.entry.Same(entry) && old.reader.Same(on.reader) {
 		return old, nil
 	}
 	if on.redact, err = redact.ParseMode(string(entry.Redact)); err != nil {
@@ -70,14 +77,14 @@ func newEndpoint(g *Gateway, t *table, entry *config.Server, old *endpoint) (*en
 		return slices.Concat(redact.Environ(backend.Environ(entry)), redact.Headers(entry.Headers),
 			redact.URL(entry.URL), redact.Command(entry.Command), redact.Headers(entry.Query), beside(entry))
 	})
-	if err := to.connect(on, old); err != nil {
+	if err := on.connect(old); err != nil {
 		return nil, err
 	}
-	on.to, on.limits = to, limits.New(entry)
+	on.limits = limits.New(entry)
 	if entry.Mode == config.ModeObserve {
 		on.take(observing{}, answer.PassesUnchanged, observed, observedSteps)
 		if entry.API == nil { // which speaks one era only
-			to.up = to.backend.Direct
+			on.up = on.backend.Direct
 		}
 		return on, nil
 	}
@@ -111,15 +118,14 @@ func beside(entry *config.Server) (secrets []string) {
 	return secrets
 }
 
-// begin sets what every endpoint has: its contract, who may call it, and what they may do. It returns the
-// target, which is not connected yet.
-func (on *endpoint) begin(t *table, old *endpoint) (*target, error) {
+// begin sets what every endpoint has: its contract, who may call it, what they may do, and how the server's answers are read.
+func (on *endpoint) begin(t *table, old *endpoint) error {
 	on.forward = canonical(on.entry.Forward)
 	path, _ := door.NewUserPath(on.entry.Path)
 	on.userParam = path.Param
 	var ok bool
 	if on.contract, ok = t.contracts.Get(on.entry.Contract); !ok {
-		return nil, fmt.Errorf("there is no contract %s", on.entry.Contract)
+		return fmt.Errorf("there is no contract %s", on.entry.Contract)
 	}
 	var before *access.Access
 	var usersBefore *access.Users
@@ -128,66 +134,45 @@ func (on *endpoint) begin(t *table, old *endpoint) (*target, error) {
 	}
 	var err error
 	if on.access, err = access.New(t.config, on.entry.Access, on.entry.Users, on.g.issuers, on.g.reach.Keys, before); err != nil {
-		return nil, err
+		return err
 	}
 	on.users = access.NewUsers(on.entry.Users, on.g.checks, on.g.log.With(slog.String("server", on.entry.Name)), usersBefore)
 	if on.grants, err = config.Grants(on.entry.Grants); err != nil {
-		return nil, err
+		return err
 	}
-	return newTarget(on, t.contracts)
-}
-
-// A target is a server behind the gateway: how it is reached, how its answers are read, and how far it is
-// trusted. It does not change.
-type target struct {
-	entry   *config.Server
-	backend *backend.Backend
-	guard   guard
-
-	up       upstream.Connection
-	reader   *failures.Reader
-	policy   retry.Policy
-	timedOut func(within time.Duration) error // makes the failure for a call without an answer
+	on.policy = retry.Policy{Attempts: attempts, Start: on.g.reach.Pause, Factor: 2, Jitter: 0.5}
+	on.timedOut = func(within time.Duration) error {
+		return recourse.Timeout(on.entry.Title, within).WithOrigin(recourse.OriginGateway).WithProvider(on.entry.Title)
+	}
+	on.reader, err = failures.New(on.entry, on.contract, t.contracts, on.forwards)
+	return err
 }
 
 // attempts limits what one call costs the server; the contract's own rule is for clients, who see the outcome
 // of all attempts.
 const attempts = 3
 
-// newTarget returns an endpoint's target, before it is connected.
-func newTarget(on *endpoint, set *contract.Set) (*target, error) {
-	to := &target{entry: on.entry, policy: retry.Policy{Attempts: attempts, Start: on.g.reach.Pause, Factor: 2, Jitter: 0.5}}
-	var err error
-	if to.reader, err = failures.New(on.entry, on.contract, set, on.forwards); err != nil {
-		return nil, err
-	}
-	to.timedOut = func(within time.Duration) error {
-		return recourse.Timeout(to.entry.Title, within).WithOrigin(recourse.OriginGateway).WithProvider(to.entry.Title)
-	}
-	return to, nil
-}
-
-// connect gives the target a backend: that of old, the previous endpoint, if the server is reached in the same
+// connect gives the endpoint a backend: that of old, the previous endpoint, if the server is reached in the same
 // way.
-func (to *target) connect(on, old *endpoint) error {
+func (on *endpoint) connect(old *endpoint) error {
 	userHeader := on.userHeader()
-	sameFormat := old != nil && (to.entry.API == nil || old.contract.Same(on.contract))
-	if sameFormat && old.entry.SameReach(to.entry) && old.userHeader() == userHeader {
-		to.backend, to.guard = old.to.backend, newGuard(to.entry, old.to)
-		to.up = to.backend.Bridged
+	sameFormat := old != nil && (on.entry.API == nil || old.contract.Same(on.contract))
+	if sameFormat && old.entry.SameReach(on.entry) && old.userHeader() == userHeader {
+		on.backend, on.guard = old.backend, newGuard(on.entry, old)
+		on.up = on.backend.Bridged
 		return nil
 	}
 	var err error
-	if to.backend, err = on.g.backends.Connect(to.entry, on.forward, userHeader, formatOf(on.contract)); err != nil {
+	if on.backend, err = on.g.backends.Connect(on.entry, on.forward, userHeader, formatOf(on.contract)); err != nil {
 		return err
 	}
-	if old != nil && slices.Equal(to.entry.Forward, old.entry.Forward) {
-		to.backend.Sessions = old.to.backend.Sessions // they are reopened, at another place
-		if to.entry.URL != "" && to.entry.URL == old.entry.URL {
-			to.backend.Place = old.to.backend.Place // the server still knows them
+	if old != nil && slices.Equal(on.entry.Forward, old.entry.Forward) {
+		on.backend.Sessions = old.backend.Sessions // they are reopened, at another place
+		if on.entry.URL != "" && on.entry.URL == old.entry.URL {
+			on.backend.Place = old.backend.Place // the server still knows them
 		}
 	}
-	to.up, to.guard = to.backend.Bridged, newGuard(to.entry, nil)
+	on.up, on.guard = on.backend.Bridged, newGuard(on.entry, nil)
 	return nil
 }
 
@@ -197,13 +182,13 @@ func formatOf(c *contract.Contract) api.Format {
 }
 
 // broken turns an error in reaching the server, or in reading its answer, into the corresponding Error.
-func (to *target) broken(ctx context.Context, err error) *recourse.Error {
-	return upstream.Broken(ctx, to.entry.Title, err)
+func (on *endpoint) broken(ctx context.Context, err error) *recourse.Error {
+	return upstream.Broken(ctx, on.entry.Title, err)
 }
 
 // removed is the failure for requests that arrive when the server has been removed from the configuration.
-func (to *target) removed() *recourse.Error {
-	return recourse.Unavailable(to.entry.Title).WithMessage("%s is no longer served.", to.entry.Title).
+func (on *endpoint) removed() *recourse.Error {
+	return recourse.Unavailable(on.entry.Title).WithMessage("%s is no longer served.", on.entry.Title).
 		WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 }
 
@@ -255,8 +240,8 @@ func (g *Gateway) Entrance(name, tool, letInBy string) (e Entrance, ok bool) {
 	}
 	e.URL = g.URL() + on.entry.Path
 	e.Access, _ = t.config.Access.Get(letInBy)
-	if on.to.backend.Lists != nil {
-		e.Params = on.to.backend.Lists.Params(tool)
+	if on.backend.Lists != nil {
+		e.Params = on.backend.Lists.Params(tool)
 	}
 	return e, true
 }

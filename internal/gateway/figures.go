@@ -41,7 +41,7 @@ func (g *Gateway) Figures() Stats {
 		f.Expires, _ = t.config.TLS.Expires()
 	}
 	for _, entry := range t.config.Servers {
-		b := t.named[entry.Name].to.backend
+		b := t.named[entry.Name].backend
 		sessions, _ := b.Sessions.Kept()
 		s := ServerFigures{
 			Server: entry.Name, Title: entry.Title, Contract: entry.Contract, Target: whereabouts(entry), Limits: entry.Limits,
@@ -91,15 +91,15 @@ func (g *Gateway) Protections() []Protection {
 	t, now := g.table.Load(), time.Now()
 	var all []Protection
 	for _, on := range t.all {
-		to, p := on.to, Protection{Server: on.entry.Name}
-		if to.guard.breaker != nil {
-			p.Circuits = to.guard.breaker.States(now)
+		p := Protection{Server: on.entry.Name}
+		if on.guard.breaker != nil {
+			p.Circuits = on.guard.breaker.States(now)
 		}
-		if to.guard.bulkhead != nil {
-			p.Bulkheads = append(p.Bulkheads, Bulkhead{BulkheadState: to.guard.bulkhead.State()})
+		if on.guard.bulkhead != nil {
+			p.Bulkheads = append(p.Bulkheads, Bulkhead{BulkheadState: on.guard.bulkhead.State()})
 		}
-		for _, tool := range to.entry.Tools {
-			if b := to.guard.toolBulkheads[tool.Value.Concurrency]; b != nil {
+		for _, tool := range on.entry.Tools {
+			if b := on.guard.toolBulkheads[tool.Value.Concurrency]; b != nil {
 				p.Bulkheads = append(p.Bulkheads, Bulkhead{Tools: tool.Key, BulkheadState: b.State()})
 			}
 		}

@@ -23,8 +23,8 @@ type guard struct {
 	toolBulkheads map[*config.Concurrency]*limit.Bulkhead // by the entry of a tool or pattern
 }
 
-// newGuard returns an entry's guard. It takes over the state of the previous target's, which may be nil.
-func newGuard(entry *config.Server, old *target) guard {
+// newGuard returns an entry's guard. It takes over the state of the previous endpoint's, which may be nil.
+func newGuard(entry *config.Server, old *endpoint) guard {
 	var before guard
 	toolsBefore := map[string]*limit.Bulkhead{}
 	if old != nil {
@@ -82,18 +82,18 @@ func breakerRule(entry *config.Breaker) breaker.Settings {
 // queue holds an attempt back while too many calls to the tool or the server are in progress.
 func queue(a *attempt, try try) end {
 	c := a.of
-	if c.on.to.guard.bulkhead == nil && c.rule.Concurrency == nil || !c.req.isBounded() {
+	if c.on.guard.bulkhead == nil && c.rule.Concurrency == nil || !c.req.isBounded() {
 		return try(a)
 	}
 	if rule := c.rule.Concurrency; rule != nil { // taken first, so that calls waiting for the tool do not occupy the server's places
-		b := c.on.to.guard.toolBulkheads[rule]
+		b := c.on.guard.toolBulkheads[rule]
 		if e := a.takePlace(b, rule); e != nil {
 			return answer.NotSent(e)
 		}
 		defer b.Leave()
 	}
-	if b := c.on.to.guard.bulkhead; b != nil {
-		if e := a.takePlace(b, c.on.to.entry.Concurrency); e != nil {
+	if b := c.on.guard.bulkhead; b != nil {
+		if e := a.takePlace(b, c.on.entry.Concurrency); e != nil {
 			return answer.NotSent(e)
 		}
 		defer b.Leave()
@@ -108,9 +108,9 @@ func (a *attempt) takePlace(b *limit.Bulkhead, rule *config.Concurrency) *recour
 	case b.Try():
 		return nil
 	case a.isSpare():
-		return c.on.to.heldBackFor(intake.BusyWait)
+		return c.on.heldBackFor(intake.BusyWait)
 	}
-	if e := c.on.to.holdsBack(c.rule.lane(&c.req)); e != nil { // the calls ahead are waiting for a server that does not answer
+	if e := c.on.holdsBack(c.rule.lane(&c.req)); e != nil { // the calls ahead are waiting for a server that does not answer
 		return e
 	}
 	began, waited := time.Now(), c.pauseDeadline()
@@ -120,19 +120,19 @@ func (a *attempt) takePlace(b *limit.Bulkhead, rule *config.Concurrency) *recour
 	case err == nil:
 		return nil
 	case errors.Is(err, limit.ErrFull):
-		return c.on.to.heldBackFor(intake.BusyWait).
-			WithMessage("%s is busy with other calls, and no more of them can wait. This one was not sent.", c.on.to.entry.Title)
+		return c.on.heldBackFor(intake.BusyWait).
+			WithMessage("%s is busy with other calls, and no more of them can wait. This one was not sent.", c.on.entry.Title)
 	default:
-		return c.on.to.heldBackFor(intake.BusyWait).WithMessage("%s is busy with other calls. This one waited for %s, and was not sent.",
-			c.on.to.entry.Title, recourse.FormatWait(time.Since(began)))
+		return c.on.heldBackFor(intake.BusyWait).WithMessage("%s is busy with other calls. This one waited for %s, and was not sent.",
+			c.on.entry.Title, recourse.FormatWait(time.Since(began)))
 	}
 }
 
 // holdBack refuses an attempt while the breaker is open, and reports the result of every other attempt to the
 // breaker. In observe mode nothing is refused.
 func holdBack(a *attempt, try try) end {
-	c, b := a.of, a.of.on.to.guard.breaker
-	if a.isSpare() && !c.on.to.spares(c.rule.lane(&c.req)) {
+	c, b := a.of, a.of.on.guard.breaker
+	if a.isSpare() && !c.on.spares(c.rule.lane(&c.req)) {
 		return end{Why: answer.HeldBack}
 	}
 	if b == nil || !c.req.isBounded() {
@@ -140,7 +140,7 @@ func holdBack(a *attempt, try try) end {
 	}
 	pass, refusal := b.Admit(time.Now(), c.rule.lane(&c.req))
 	if refusal != nil {
-		e := c.on.to.heldBack(refusal)
+		e := c.on.heldBack(refusal)
 		if c.on.mode.object(c, e) != nil {
 			return answer.NotSent(e) // not object's failure: repeat may still act on it
 		}
@@ -154,23 +154,23 @@ func holdBack(a *attempt, try try) end {
 	if told.outcome == breaker.Answered && !wire.Named(c.req.msg.Method) {
 		told.outcome = breaker.Nothing // it may have been answered from memory, as a list or a shared program's initialize is
 	}
-	c.on.to.tellBreaker(c.g.log, pass, told)
+	c.on.tellBreaker(c.g.log, pass, told)
 	return end
 }
 
 // spares reports whether there may be a second attempt beside the first: the server is not even probed, and there is a
 // repetition left in the budget.
-func (to *target) spares(lane string) bool {
-	return (to.guard.breaker == nil || to.guard.breaker.Closed(lane)) && to.backend.Budget.Take()
+func (on *endpoint) spares(lane string) bool {
+	return (on.guard.breaker == nil || on.guard.breaker.Closed(lane)) && on.backend.Budget.Take()
 }
 
 // errHeldBack is the cause of a failure that says that the gateway did not send the call, to protect the server.
 var errHeldBack = errors.New("the gateway holds calls back")
 
 // tellBreaker reports what an attempt has shown, and logs whether the breaker has opened or closed.
-func (to *target) tellBreaker(log *slog.Logger, pass breaker.Pass, v verdict) {
-	for _, change := range to.guard.breaker.Done(time.Now(), pass, v.outcome, v.stated) {
-		to.logCircuit(log, &change)
+func (on *endpoint) tellBreaker(log *slog.Logger, pass breaker.Pass, v verdict) {
+	for _, change := range on.guard.breaker.Done(time.Now(), pass, v.outcome, v.stated) {
+		on.logCircuit(log, &change)
 	}
 }
 
@@ -193,29 +193,29 @@ func (r *rule) lane(of *request) string {
 }
 
 // holdsBack returns why the breaker would refuse a call in that lane now, or nil.
-func (to *target) holdsBack(lane string) *recourse.Error {
-	if to.guard.breaker == nil {
+func (on *endpoint) holdsBack(lane string) *recourse.Error {
+	if on.guard.breaker == nil {
 		return nil
 	}
-	refusal := to.guard.breaker.Refuses(time.Now(), lane)
+	refusal := on.guard.breaker.Refuses(time.Now(), lane)
 	if refusal == nil {
 		return nil
 	}
-	return to.heldBack(refusal)
+	return on.heldBack(refusal)
 }
 
-func (to *target) heldBack(r *breaker.Refusal) *recourse.Error {
-	e := to.heldBackFor(r.Wait.Truncate(time.Millisecond) + time.Millisecond)
+func (on *endpoint) heldBack(r *breaker.Refusal) *recourse.Error {
+	e := on.heldBackFor(r.Wait.Truncate(time.Millisecond) + time.Millisecond)
 	if r.Tool != "" {
 		return e.WithMessage("Calls of %s at %s keep failing, so they are not sent for now. This one was not sent.",
-			r.Tool, to.entry.Title)
+			r.Tool, on.entry.Title)
 	}
-	return e.WithMessage("%s keeps failing, so calls to it are not sent for now. This one was not sent.", to.entry.Title)
+	return e.WithMessage("%s keeps failing, so calls to it are not sent for now. This one was not sent.", on.entry.Title)
 }
 
 // heldBackFor is the failure for a call that the gateway holds back.
-func (to *target) heldBackFor(wait time.Duration) *recourse.Error {
-	return recourse.Unavailable(to.entry.Title).WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
+func (on *endpoint) heldBackFor(wait time.Duration) *recourse.Error {
+	return recourse.Unavailable(on.entry.Title).WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
 		WithRetry(recourse.RetrySameCall).WithRetryAfter(wait).CausedBy(errHeldBack)
 }
 
@@ -269,8 +269,8 @@ func verdictOf(status int, e *recourse.Error, ofTool bool) verdict {
 	}
 }
 
-func (to *target) logCircuit(log *slog.Logger, s *breaker.State) {
-	level, attrs := slog.LevelInfo, []slog.Attr{slog.String("server", to.entry.Name)}
+func (on *endpoint) logCircuit(log *slog.Logger, s *breaker.State) {
+	level, attrs := slog.LevelInfo, []slog.Attr{slog.String("server", on.entry.Name)}
 	if s.Tool != "" {
 		attrs = append(attrs, slog.String("tool", s.Tool))
 	}

@@ -37,7 +37,7 @@ type half struct {
 // answered first goes on, and the other one is given up.
 func hedge(a *attempt, try try) end {
 	c := a.of
-	if c.on.to.entry.Hedge == nil || !c.req.isCall() || c.rule.nature != retry.Reads {
+	if c.on.entry.Hedge == nil || !c.req.isCall() || c.rule.nature != retry.Reads {
 		return try(a)
 	}
 	one := &attempt{of: c, ctx: c.ctx} // it may outlive the call
@@ -54,7 +54,7 @@ func hedge(a *attempt, try try) end {
 // it is.
 func (a *attempt) race(try try) *attempt {
 	c := a.of
-	if pause.Until(a.half.begun, c.on.to.entry.Hedge.After) {
+	if pause.Until(a.half.begun, c.on.entry.Hedge.After) {
 		return a
 	}
 	two := &attempt{of: c, ctx: c.ctx, id: wire.ID(fmt.Sprintf("%q", c.req.id+"-hedge"))} // ids in a session must differ
@@ -156,14 +156,14 @@ func (a *attempt) tellCancelled(ctx context.Context) {
 	}
 	params := fmt.Appendf(nil, `{"requestId":%s,"reason":%q}`, id, errOutrun)
 	body := wire.AppendRequest(nil, nil, wire.MethodCancelled, params)
-	if resp, err := a.of.on.to.up.Do(ctx, a.of.who.request(a.half.header, body)); err == nil {
+	if resp, err := a.of.on.up.Do(ctx, a.of.who.request(a.half.header, body)); err == nil {
 		_ = resp.Close() // it is a notification
 	}
 }
 
 // yielded returns how an attempt has ended that makes way for the other one.
 func (a *attempt) yielded(resp *wire.Answer, err error) end {
-	to := a.of.on.to
+	on := a.of.on
 	switch {
 	case errors.Is(context.Cause(a.ctx), errOutrun):
 		if err == nil {
@@ -174,12 +174,12 @@ func (a *attempt) yielded(resp *wire.Answer, err error) end {
 		return answer.Again(recourse.From(err))
 	}
 	defer func() { _ = resp.Close() }()
-	e := to.reader.BadResponse(answer.ErrNoMessage)
+	e := on.reader.BadResponse(answer.ErrNoMessage)
 	switch {
 	case resp.Status != http.StatusOK:
-		e = to.reader.HTTP(resp.Status, resp.Header, nil, "").Error()
+		e = on.reader.HTTP(resp.Status, resp.Header, nil, "").Error()
 	case a.half.broken != nil:
-		e = to.broken(a.ctx, a.half.broken)
+		e = on.broken(a.ctx, a.half.broken)
 	}
 	return end{Why: answer.Repeatable, Err: e, Status: resp.Status}
 }

@@ -91,7 +91,7 @@ type startup struct {
 // startup returns what the call is, or nil if it is none.
 func (c *call) startup() *startup {
 	m := c.req.msg
-	if c.member != nil || c.on.source == nil || c.on.to.entry.Errors == config.ErrorsProtocol || !c.req.asks() {
+	if c.member != nil || c.on.source == nil || c.on.entry.Errors == config.ErrorsProtocol || !c.req.asks() {
 		return nil
 	}
 	s := &startup{lists: c.g.lists, on: c.on, req: &c.req, session: c.session, method: wire.MethodDiscover}

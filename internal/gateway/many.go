@@ -51,8 +51,7 @@ type manyServers struct {
 func newManyEndpoint(g *Gateway, t *table, e *config.Endpoint, old *endpoint) (*endpoint, error) {
 	entry := e.Entry()
 	on := &endpoint{entry: entry, g: g, redact: redact.Off, secrets: func() []string { return nil }}
-	to, err := on.begin(t, old)
-	if err != nil {
+	if err := on.begin(t, old); err != nil {
 		return nil, err
 	}
 	on.many = newManyServers(g, e, t.named, old)
@@ -62,23 +61,23 @@ func newManyEndpoint(g *Gateway, t *table, e *config.Endpoint, old *endpoint) (*
 	}
 	on.take(relaying{}, answer.PassesBack, work, steps)
 	on.ask()
-	var before *target
+	var before *endpoint
 	if old != nil && old.many != nil {
-		before = old.to
+		before = old
 	}
 	if before != nil && old.many.entry.Lists == e.Lists {
-		to.backend, on.many.conn = before.backend, old.many.conn
+		on.backend, on.many.conn = before.backend, old.many.conn
 	} else {
 		file := e.Lists
 		if file == config.ListsNone {
 			file = ""
 		}
 		on.many.conn = many.New(file, on.many.options, func(text string) { g.log.Warn(text, slog.String("server", e.Name)) })
-		to.backend = g.backends.New(e.Name, bridge.New(on.many.conn, bridge.Options{Forward: on.forward}), on.many.conn)
+		on.backend = g.backends.New(e.Name, bridge.New(on.many.conn, bridge.Options{Forward: on.forward}), on.many.conn)
 	}
-	to.up = to.backend.Bridged
-	to.guard = newGuard(entry, before)
-	on.to, on.limits = to, limits.New(entry)
+	on.up = on.backend.Bridged
+	on.guard = newGuard(entry, before)
+	on.limits = limits.New(entry)
 	return on, nil
 }
 
@@ -176,7 +175,7 @@ func (p permission) memberReads(offered string) bool {
 		if listed && raw == nil {
 			continue // it has no such tool
 		}
-		if m.on.natureOf(local, m.on.to.entry.Tool(local), toollist.ReadTool(raw)) != retry.Reads {
+		if m.on.natureOf(local, m.on.entry.Tool(local), toollist.ReadTool(raw)) != retry.Reads {
 			return false
 		}
 		known = true
@@ -297,7 +296,7 @@ func (m *memberConn) call(ctx context.Context, of *outer, r *upstream.Request, h
 	}
 	if !m.enter(c) {
 		c.release()
-		return nil, m.on.to.removed()
+		return nil, m.on.removed()
 	}
 	verified := of.who.verified
 	verified.Headers = nil // so that forwarded headers tell callers apart there
@@ -310,7 +309,7 @@ func (m *memberConn) call(ctx context.Context, of *outer, r *upstream.Request, h
 	return c, nil
 }
 
-// enter holds the server's target open for a call, as [call.enter] does for a request at an endpoint of its own.
+// enter holds the server's backend open for a call, as [call.enter] does for a request at an endpoint of its own.
 func (m *memberConn) enter(c *call) bool {
 	on := m.on
 	for {

@@ -72,14 +72,14 @@ func (c *call) notice(signs *wire.Signs) {
 		c.deadline.Alive()
 		c.rule.reports = true
 	case what == wire.Notification && string(signs.Method) == wire.MethodToolsChanged:
-		c.on.to.backend.Lists.Changed(listRequest{c}.Key())
+		c.on.backend.Lists.Changed(listRequest{c}.Key())
 	}
 }
 
 // edit returns a success as its caller may see it, and takes note of the list of tools that a client has asked for.
 func (c *call) edit(text []byte) []byte {
 	if c.req.msg.Method == wire.MethodToolsList && c.req.msg.Cursor == nil {
-		c.on.to.backend.Lists.Passed(listRequest{c}, json.Lookup(text, "/result"))
+		c.on.backend.Lists.Passed(listRequest{c}, json.Lookup(text, "/result"))
 	}
 	c.startup().hear(text)
 	if c.on.editsList(&c.req) {
@@ -197,7 +197,7 @@ func (c *call) provided(e *recourse.Error) end {
 	case refused:
 		return end{Why: answer.AccountRefused, Err: e.WithEffect(recourse.EffectNone), Status: refusal.Status}
 	}
-	reading := c.on.to.reader.Provider(refusal, e, !c.on.to.reader.PassesCredentials && !c.on.forwards("Authorization"))
+	reading := c.on.reader.Provider(refusal, e, !c.on.reader.PassesCredentials && !c.on.forwards("Authorization"))
 	return end{
 		Why: answer.Repeatable, Err: reading.Error(), Status: refusal.Status, Told: c.in.Told(reading, refusal.Cut),
 		Full: refusal.Status != http.StatusUnauthorized || reading.Contract != nil,

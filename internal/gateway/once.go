@@ -76,7 +76,7 @@ func (k *keyed) identify() *recourse.Error {
 	row.Server, row.Tool, row.Caller, row.RequestID = k.on.entry.Name, k.req.msg.Name, k.who.verified.Name, k.req.id
 	k.ask = claims.Ask{
 		Row:   row,
-		Keep:  max(k.rule.Within, k.on.to.entry.MaxTimeout+k.call.rule.wait+lateFor),
+		Keep:  max(k.rule.Within, k.on.entry.MaxTimeout+k.call.rule.wait+lateFor),
 		Again: by == claims.ByArguments && k.rule.Delivered == config.DeliveredAgain,
 	}
 	return nil
@@ -155,7 +155,7 @@ func (k *keyed) carry(claim *claims.Claim, next next) (f *failure) {
 
 // recognised reports whether the other side recognises a repetition by its key.
 func (k *keyed) recognised() bool {
-	to := k.on.to.entry
+	to := k.on.entry
 	return to.IdempotentBy != "" || to.API != nil && slices.ContainsFunc(to.API.Tools, func(t *openapi.Offer) bool {
 		return t.Keyed && t.Name == k.req.msg.Name
 	})
@@ -313,7 +313,7 @@ func (r *request) isOrdered() bool { return r.stdio || r.from.ProtoMajor >= 2 }
 // noStore is the failure of a call that cannot be remembered, and is therefore not sent.
 func (k *keyed) noStore(err error) *failure {
 	if k.ctx.Err() != nil {
-		return answer.Settled(k.on.to.broken(k.ctx, err).WithEffect(recourse.EffectNone))
+		return answer.Settled(k.on.broken(k.ctx, err).WithEffect(recourse.EffectNone))
 	}
 	k.out.Once = "not remembered"
 	k.g.log.LogAttrs(k.ctx, slog.LevelError, "a call that is made once is refused: the store cannot be used",

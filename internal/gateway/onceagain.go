@@ -17,7 +17,7 @@ var againSchema = json.Value(`{"type":"string","maxLength":255,"description":"Le
 // takesAgain reports whether the gateway adds an argument to a tool by which a call is meant again. If the tool has one of that
 // name, it is the tool's. listed is nil if that is not known.
 func (on *endpoint) takesAgain(name string, listed *toolcall.Entry) bool {
-	tool := on.to.entry.Tool(name)
+	tool := on.entry.Tool(name)
 	return tool.Once != nil && tool.Once.Delivered == config.DeliveredArgument &&
 		(listed == nil || !listed.Takes(claims.AgainArgument)) && on.natureOf(name, tool, listed) != retry.Reads
 }

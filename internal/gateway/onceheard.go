@@ -48,11 +48,11 @@ func (l listening) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, e
 	if err != nil {
 		return nil, err
 	}
-	b := k.on.to.backend
+	b := k.on.backend
 	if !b.Hold() {
-		return nil, k.on.to.removed()
+		return nil, k.on.removed()
 	}
-	h := newHeard(ctx, k.on.to.reader, own.Message.ID)
+	h := newHeard(ctx, k.on.reader, own.Message.ID)
 	if h.claim = k.claimed; !k.req.isOrdered() {
 		h.claim = nil
 	}
@@ -60,7 +60,7 @@ func (l listening) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, e
 		k.heard.stop()
 	}
 	k.heard = h
-	longest, window, up := k.on.to.entry.MaxTimeout+k.call.rule.wait+lateFor, int(k.table.config.DecideWithin), l.Connection
+	longest, window, up := k.on.entry.MaxTimeout+k.call.rule.wait+lateFor, int(k.table.config.DecideWithin), l.Connection
 	k.g.background(longest, func(life context.Context) { // which may outlive the call, and its memory
 		defer b.Leave()
 		h.run(life, up, own, window)
@@ -79,7 +79,7 @@ func (k *keyed) ownRequest(r *upstream.Request) (*upstream.Request, error) {
 	own := *r
 	own.Message = new(wire.Message)
 	text := bytes.Clone(r.Message.Raw)
-	switch by := k.on.to.entry.IdempotentBy; by {
+	switch by := k.on.entry.IdempotentBy; by {
 	case "":
 	case "meta":
 		text = withKey(r.Message, k.outKey())

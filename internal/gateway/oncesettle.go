@@ -125,7 +125,7 @@ func (k *keyed) look() looked {
 
 // mayWrite reports whether somebody who is trusted says that a tool writes.
 func (on *endpoint) mayWrite(tool string) bool {
-	entry := on.to.entry.Tool(tool)
+	entry := on.entry.Tool(tool)
 	return entry.Once != nil || entry.ReadOnly != nil && !*entry.ReadOnly || on.contract.Writes(tool)
 }
 
@@ -137,7 +137,7 @@ func (c *call) inquire(ctx context.Context, tool string, arguments []byte) (mess
 	h := hop.New(cancel, func() *recourse.Error { return n.out.Record })
 	if !n.hold(c.on) {
 		n.release()
-		return nil, c.on.to.removed()
+		return nil, c.on.removed()
 	}
 	header := c.req.header.Clone()
 	n.req.come(ctx, http.MethodPost, header, c.req.from)
@@ -165,7 +165,7 @@ func (c *call) inquire(ctx context.Context, tool string, arguments []byte) (mess
 	})
 	resp, ok := h.Answer()
 	if !ok {
-		return nil, c.on.to.broken(ctx, context.Canceled)
+		return nil, c.on.broken(ctx, context.Canceled)
 	}
 	defer func() { _ = resp.Close() }()
 	if resp.Failure != nil {
@@ -177,7 +177,7 @@ func (c *call) inquire(ctx context.Context, tool string, arguments []byte) (mess
 			return bytes.Clone(part.Data), nil
 		}
 	}
-	return nil, c.on.to.broken(ctx, messages.End())
+	return nil, c.on.broken(ctx, messages.End())
 }
 
 // inquiry returns the message that calls another tool.

@@ -28,7 +28,7 @@ func receive(c *call, next next) *failure {
 	case f != nil:
 		return f
 	case c.req.overLimit:
-		held := answer.NotSent(c.on.to.heldBackFor(intake.BusyWait).WithMessage("%d calls of this host are under way. "+
+		held := answer.NotSent(c.on.heldBackFor(intake.BusyWait).WithMessage("%d calls of this host are under way. "+
 			"This one was not sent: wait for one of them to end, then call again.", front.MaxStdioCalls))
 		return held.Settled()
 	default:

@@ -65,7 +65,7 @@ func repeat(c *call, try try) *failure {
 	if !c.req.asks() {
 		return deliver(c, try)
 	}
-	c.on.to.backend.Budget.Call()
+	c.on.backend.Budget.Call()
 	renewed := false
 	var before end // of the attempt of which the next one is a repetition
 	for {
@@ -78,7 +78,7 @@ func repeat(c *call, try try) *failure {
 			before.Err = before.Err.WithRetryAfter(max(before.Err.RetryAfter, last.Err.RetryAfter))
 			return before.Settled()
 		case last.Why == answer.AccountRefused:
-			final := c.reply.HasBegun() || last.Full && !c.rule.mayRepeat(c.on.to, &last)
+			final := c.reply.HasBegun() || last.Full && !c.rule.mayRepeat(c.on, &last)
 			if refusal := c.who.rejected(c.ctx, &c.req, final); refusal != nil {
 				last.Err = c.failing(&last).effectOf(last.Err, refusal)
 				return last.Settled()
@@ -112,7 +112,7 @@ func repeat(c *call, try try) *failure {
 // decide decides whether an attempt is repeated, and waits before that.
 func (c *call) decide(f *failing, last *end) bool {
 	c.out.doubt = c.out.doubt || last.Err.Effect == recourse.EffectUnknown
-	decision := c.on.to.policy.Decide(last.Err, c.rule.nature, c.out.counted, c.deadline.Left())
+	decision := c.on.policy.Decide(last.Err, c.rule.nature, c.out.counted, c.deadline.Left())
 	c.out.Reason = decision.Reason
 	if decision.Repeat {
 		c.out.Reason = c.final(f, last)
@@ -146,7 +146,7 @@ func (c *call) final(f *failing, last *end) string {
 		return reason
 	}
 	switch e := last.Err; {
-	case !c.rule.mayRepeat(c.on.to, last):
+	case !c.rule.mayRepeat(c.on, last):
 		return "the server refused the call, and only its words say that the same call can succeed"
 	case last.Why == answer.HeldBack:
 		return reasonHeldBack
@@ -154,7 +154,7 @@ func (c *call) final(f *failing, last *end) string {
 		return "cannot start the program"
 	case !c.on.contract.Retryable(e.WithEffect(recourse.EffectNone), f.describe(e, 0)): // the effect has already been decided
 		return "the contract says that the same call cannot succeed"
-	case !c.on.to.backend.Budget.Take():
+	case !c.on.backend.Budget.Take():
 		return "the retry budget is used up"
 	default:
 		return ""
@@ -164,7 +164,7 @@ func (c *call) final(f *failing, last *end) string {
 // mayRepeat reports whether a call that had no effect may be repeated: it was not sent, or the HTTP status
 // itself says that waiting helps. A server's words to that effect are enough only if nothing is written, or
 // the server is trusted.
-func (r *rule) mayRepeat(at *target, last *end) bool {
+func (r *rule) mayRepeat(at *endpoint, last *end) bool {
 	return r.nature != retry.Writes || at.entry.Trusted || last.Status == 0 || last.Status == http.StatusTooManyRequests
 }
 
@@ -173,14 +173,14 @@ func (r *rule) mayRepeat(at *target, last *end) bool {
 // write fails with what is known of it: the 404, which is no reason to make the call again.
 func (k *keeper) regain(ctx context.Context, within *deadline.Deadline, lost *end, before bool) bool {
 	if before {
-		lost.Err = k.on.to.lostAgain(k.rule.nature, lost.Err)
+		lost.Err = k.on.lostAgain(k.rule.nature, lost.Err)
 		return false
 	}
 	switch e := k.openAgain(ctx, within, lost.Generation); {
 	case e == nil:
 		return true
 	case k.rule.nature == retry.Writes:
-		lost.Err = k.on.to.lostFor(e)
+		lost.Err = k.on.lostFor(e)
 	default:
 		lost.Err, lost.Status = e, 0 // the call has no answer
 	}
@@ -188,12 +188,12 @@ func (k *keeper) regain(ctx context.Context, within *deadline.Deadline, lost *en
 }
 
 // lostAgain is the failure of a call in a session that was opened for it.
-func (to *target) lostAgain(nature retry.Nature, lost *recourse.Error) *recourse.Error {
-	switch title := to.entry.Title; {
+func (on *endpoint) lostAgain(nature retry.Nature, lost *recourse.Error) *recourse.Error {
+	switch title := on.entry.Title; {
 	case lost.Kind != recourse.KindUnknownSession:
 		return lost
 	case nature == retry.Writes:
-		return to.lostFor(errLostAgain)
+		return on.lostFor(errLostAgain)
 	default:
 		return recourse.Unavailable(title).WithMessage("%s does not know the session that it has just opened.", title).
 			WithOrigin(recourse.OriginServer).WithUpstream(lost.Upstream).WithEffect(recourse.EffectNone).CausedBy(lost.Cause())
@@ -203,6 +203,6 @@ func (to *target) lostAgain(nature retry.Nature, lost *recourse.Error) *recourse
 var errLostAgain = errors.New("the server does not know the session that it has just opened")
 
 // lostFor is the failure of a write whose session the server has lost, where there is no new one.
-func (to *target) lostFor(cause error) *recourse.Error {
-	return upstream.SessionLost(to.entry.Title, http.StatusNotFound, cause)
+func (on *endpoint) lostFor(cause error) *recourse.Error {
+	return upstream.SessionLost(on.entry.Title, http.StatusNotFound, cause)
 }

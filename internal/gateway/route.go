@@ -17,7 +17,7 @@ import (
 
 // route finds out what the request wants from the server, and how long it may take.
 func route(c *call, next next) *failure {
-	c.rule.Timeout = c.on.to.entry.Timeout
+	c.rule.Timeout = c.on.entry.Timeout
 	if c.on.many != nil {
 		c.who.outer = c.asOuter()
 	}
@@ -31,14 +31,14 @@ func route(c *call, next next) *failure {
 	c.rule.nature = natureOfMethod(c.req.msg.Method)
 	name, ownTool := c.req.msg.Name, c.req.isCall() && c.on.many == nil // else the server's own stages know more of it
 	if ownTool {
-		c.rule.Tool = c.on.to.entry.Tool(name)
+		c.rule.Tool = c.on.entry.Tool(name)
 		c.rule.know(c.on, name, nil)
 		if c.on.entry.Command != nil {
 			c.beside = new(upstream.Beside)
 		}
 	}
 	c.rule.wait = c.on.ownWait(&c.req)
-	c.within(c.startup().patience(c.rule.Timeout)+c.rule.wait, c.on.to.entry.MaxTimeout+c.rule.wait)
+	c.within(c.startup().patience(c.rule.Timeout)+c.rule.wait, c.on.entry.MaxTimeout+c.rule.wait)
 	k := c.keeper()
 	if e := k.move(c.ctx, c.deadline); e != nil {
 		return answer.Settled(e)
@@ -52,7 +52,7 @@ func route(c *call, next next) *failure {
 // routeTool finds out what the server's list says about the tool.
 func routeTool(c *call, next next) *failure {
 	name := c.req.msg.Name
-	c.rule.list = c.on.to.backend.Lists.Get(c.ctx, listRequest{c}, time.Time{})
+	c.rule.list = c.on.backend.Lists.Get(c.ctx, listRequest{c}, time.Time{})
 	var e *recourse.Error
 	if c.rule.list != nil {
 		c.rule.listed = c.rule.list.In(name)
@@ -76,7 +76,7 @@ func (p permission) withLastList(f *failure, list listRequest) *failure {
 	if f == nil || f.Err.Kind.Class() != recourse.ClassUpstream || f.Last.Status != 0 {
 		return f
 	}
-	names := p.on.to.backend.Lists.Seen(list)
+	names := p.on.backend.Lists.Seen(list)
 	if names == nil || slices.Contains(names, p.req.msg.Name) {
 		return f
 	}
@@ -131,7 +131,7 @@ func is(said *bool) bool { return said != nil && *said }
 // says how failures are written, on a server that may have other tools: it is not believed when it says that
 // a tool reads, only when it says that one writes.
 func (on *endpoint) reads(tool string) bool {
-	weak := on.to.reader.Weak
+	weak := on.reader.Weak
 	return on.contract.Reads(tool) && (weak == nil || !weak.Writes(tool))
 }
 
@@ -148,7 +148,7 @@ func (on *endpoint) ownWait(r *request) time.Duration {
 		return 0
 	}
 	wait := on.contract.Poll.Budget(r.msg.Arguments)
-	if known := on.to.reader.Weak; known != nil {
+	if known := on.reader.Weak; known != nil {
 		wait = max(wait, known.Poll.Budget(r.msg.Arguments))
 	}
 	return wait

@@ -30,7 +30,7 @@ func prepare(a *attempt, try try) end {
 	}
 	a.generation = c.session.SetHeader(header)
 	a.session = header.Get(wire.HeaderSession)
-	if c.on.to.entry.API != nil && c.req.isCall() {
+	if c.on.entry.API != nil && c.req.isCall() {
 		if c.once != nil {
 			c.out.key = c.once.outKey()
 		}
@@ -97,7 +97,7 @@ func send(a *attempt, _ try) end {
 func (c *call) expect(a *attempt, resp *wire.Answer) {
 	in, on := &c.in, c.on
 	in.Request, in.Era, in.By, in.ID, in.Session = c.req.msg, c.req.era, c.req.id, a.id, a.session
-	in.Server, in.Reader, in.Config, in.Log, in.Large = on.to.entry, on.to.reader, c.table.config, c.g.log, c.g.large
+	in.Server, in.Reader, in.Config, in.Log, in.Large = on.entry, on.reader, c.table.config, c.g.log, c.g.large
 	in.Reply, in.Deadline, in.Resp, in.Cut = &c.reply, c.deadline, resp, ""
 	in.Masks, in.Whole, in.Binds = on.redact != redact.Off, on.editsList(&c.req), c.binding().by != nil
 	if c.rule.patient {
@@ -107,7 +107,7 @@ func (c *call) expect(a *attempt, resp *wire.Answer) {
 
 // do makes the request, and waits for the beginning of the answer.
 func (a *attempt) do() (*wire.Answer, error) {
-	up := a.of.on.to.up
+	up := a.of.on.up
 	if k := a.of.once; k != nil {
 		up = listening{up, k}
 	}

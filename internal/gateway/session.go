@@ -41,9 +41,8 @@ func findSession(c *call, next next) *failure {
 
 // sessions returns the sessions that a caller can name at an endpoint.
 func (t *table) sessions(on *endpoint, owner upstream.Caller) session.Scope {
-	to := on.to
 	return session.Scope{
-		Caller: owner, Endpoint: on.entry.Name, Store: to.backend.Sessions, Place: to.backend.Place, URL: to.entry.URL,
+		Caller: owner, Endpoint: on.entry.Name, Store: on.backend.Sessions, Place: on.backend.Place, URL: on.entry.URL,
 		Sealer: t.sealer, Redis: t.redis, Log: on.g.log,
 	}
 }
@@ -135,7 +134,7 @@ func (k *keeper) move(ctx context.Context, within *deadline.Deadline) *recourse.
 		return nil
 	}
 	where, _, generation := k.of.At()
-	if where == k.on.to.backend.Place {
+	if where == k.on.backend.Place {
 		return nil
 	}
 	return k.openAgain(ctx, within, generation)
@@ -149,8 +148,8 @@ func (k *keeper) openAgain(ctx context.Context, within *deadline.Deadline, gener
 			return nil
 		}
 		e := recourse.From(err).WithEffect(recourse.EffectNone)
-		d := k.on.to.policy.Decide(e, retry.Reads, attempt, within.Left())
-		if !d.Repeat || !k.on.to.backend.Budget.Take() || !pause.For(ctx, d.Wait) {
+		d := k.on.policy.Decide(e, retry.Reads, attempt, within.Left())
+		if !d.Repeat || !k.on.backend.Budget.Take() || !pause.For(ctx, d.Wait) {
 			return e
 		}
 	}
@@ -159,7 +158,7 @@ func (k *keeper) openAgain(ctx context.Context, within *deadline.Deadline, gener
 // renew reopens the session at a server that does not know that generation of it. However many callers find this
 // out, it is done once, and all of them wait for it.
 func (k *keeper) renew(ctx context.Context, generation int) error {
-	up, open, r := k.on.to, k.of.Opening(), k.reopening() // the call may be over when they are used
+	up, open, r := k.on, k.of.Opening(), k.reopening() // the call may be over when they are used
 	renewal, begun := k.of.Renew(generation)
 	if renewal == nil {
 		return nil
@@ -200,20 +199,20 @@ func (k *keeper) reopening() *upstream.Request {
 }
 
 // reopen sends the client's own initialize again with that id, and then what follows it.
-func (to *target) reopen(ctx context.Context, r *upstream.Request, id wire.ID) (serverID string, err error) {
+func (on *endpoint) reopen(ctx context.Context, r *upstream.Request, id wire.ID) (serverID string, err error) {
 	if r.Body == nil {
 		return "", recourse.New(recourse.KindUnknownSession, "").WithOrigin(recourse.OriginServer)
 	}
-	said, err := upstream.Ask(ctx, to.up, r.Clone(), id, maxInitialize)
+	said, err := upstream.Ask(ctx, on.up, r.Clone(), id, maxInitialize)
 	if err != nil {
 		return "", err
 	}
 	if said.Status != http.StatusOK {
-		return "", to.reader.HTTP(said.Status, said.Header, said.Body, "").Error()
+		return "", on.reader.HTTP(said.Status, said.Header, said.Body, "").Error()
 	}
 	serverID = said.Header.Get(wire.HeaderSession)
 	if said.Error != nil {
-		return "", recourse.BadResponse(to.entry.Title).WithMessage("%s refused to open the session again.", to.entry.Title).
+		return "", recourse.BadResponse(on.entry.Title).WithMessage("%s refused to open the session again.", on.entry.Title).
 			WithOrigin(recourse.OriginServer).WithEffect(recourse.EffectNone)
 	}
 	if serverID != "" {
@@ -223,7 +222,7 @@ func (to *target) reopen(ctx context.Context, r *upstream.Request, id wire.ID) (
 		r.Header[wire.HeaderVersion] = []string{version}
 	}
 	r.Body = wire.AppendRequest(nil, nil, wire.MethodInitialized, nil)
-	resp, err := to.up.Do(ctx, r)
+	resp, err := on.up.Do(ctx, r)
 	if err != nil {
 		return "", err
 	}
@@ -246,17 +245,17 @@ func (k *keeper) hasLost(ctx context.Context, sent string, status int, e *recour
 	header["Content-Type"] = []string{wire.TypeJSON}
 	header[wire.HeaderSession] = []string{sent}
 	id := wire.ID(fmt.Sprintf(`"%s-ping"`, k.req.id))
-	return k.on.to.lost(ctx, k.who.request(header, wire.AppendRequest(nil, id, wire.MethodPing, nil)), id)
+	return k.on.lost(ctx, k.who.request(header, wire.AppendRequest(nil, id, wire.MethodPing, nil)), id)
 }
 
 // pingTimeout limits how long a server may take to answer a ping.
 const pingTimeout = 5 * time.Second
 
 // lost asks the server, with a ping, whether it has lost the session that the ping names.
-func (to *target) lost(ctx context.Context, ping *upstream.Request, id wire.ID) bool {
+func (on *endpoint) lost(ctx context.Context, ping *upstream.Request, id wire.ID) bool {
 	const maxPong = 64 << 10
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	said, err := upstream.Ask(ctx, to.up, ping, id, maxPong)
+	said, err := upstream.Ask(ctx, on.up, ping, id, maxPong)
 	return err == nil && (said.Status == http.StatusNotFound || said.Status == http.StatusBadRequest)
 }

@@ -207,7 +207,7 @@ func (g *Gateway) Reload(cfg *config.Config, set *contract.Set) error {
 		}
 	}
 	for _, on := range old.all {
-		if b := on.to.backend; !used[b] {
+		if b := on.backend; !used[b] {
 			b.Leave()
 		}
 	}
@@ -218,7 +218,7 @@ func (g *Gateway) Reload(cfg *config.Config, set *contract.Set) error {
 // abandon closes the backends that were made only for t.
 func (g *Gateway) abandon(t *table) {
 	for _, on := range t.all {
-		g.backends.Abandon(on.to.backend)
+		g.backends.Abandon(on.backend)
 	}
 }
 
@@ -229,9 +229,9 @@ func (g *Gateway) adopt(t *table) (used map[*backend.Backend]bool) {
 	var counted []*limits.Limits
 	for _, on := range t.all {
 		counted = append(counted, on.limits)
-		used[on.to.backend] = true
-		g.backends.Adopt(on.to.backend)
-		on.to.guard.apply(on.to.entry)
+		used[on.backend] = true
+		g.backends.Adopt(on.backend)
+		on.guard.apply(on.entry)
 	}
 	g.counting.Keep(counted)
 	return used

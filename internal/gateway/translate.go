@@ -105,17 +105,16 @@ func (c *call) failing(last *end) *failing {
 	if c.req.showsLinks(c.session) {
 		f.links = func() { c.g.notices.WhenConnected(&c.who.account, c.session, c.g.background) }
 	}
-	to := c.on.to
-	f.forwards, f.protocol = to.reader.PassesCredentials, to.entry.Errors == config.ErrorsProtocol
+	f.forwards, f.protocol = c.on.reader.PassesCredentials, c.on.entry.Errors == config.ErrorsProtocol
 	f.call = toolcall.Call{
 		Listed: c.rule.listed, ID: c.req.id, Method: m.Method, Name: m.Name, Arguments: m.Arguments,
-		Contract: c.on.contract, Kept: to.reader.Weak, Masker: c.masker,
+		Contract: c.on.contract, Kept: c.on.reader.Weak, Masker: c.masker,
 		Nature: c.rule.nature, Assumed: c.rule.assumed, Profiled: c.rule.profiled,
 		Ran: c.out.counted > 0 || c.out.before, Doubt: c.out.doubt, Broke: failures.Broke(last.Status),
-		Relays: true, Title: to.entry.Title,
-		InSession: (c.session != nil || f.modern || last.Full) && last.Why != answer.SessionLost, Trusted: to.entry.Trusted,
+		Relays: true, Title: c.on.entry.Title,
+		InSession: (c.session != nil || f.modern || last.Full) && last.Why != answer.SessionLost, Trusted: c.on.entry.Trusted,
 		Reads: func(name string, t *toolcall.Entry) bool {
-			return c.on.natureOf(name, to.entry.Tool(name), t) == retry.Reads
+			return c.on.natureOf(name, c.on.entry.Tool(name), t) == retry.Reads
 		},
 	}
 	if v := c.rule.verifier(c.on, m.Name); v != nil {
@@ -128,7 +127,7 @@ func (c *call) failing(last *end) *failing {
 // names one, and the server is not known to lack the tool. It may be nil.
 func (r *rule) verifier(on *endpoint, name string) *config.Verify {
 	known := r.Known
-	switch weak := on.to.reader.Weak; {
+	switch weak := on.reader.Weak; {
 	case r.Verify != nil, known == nil, known.Verify == nil:
 		return r.Verify
 	case on.contract.Writes(name), weak != nil && weak.Writes(name):
@@ -205,13 +204,13 @@ func withStderr(f *failure, beside *upstream.Beside) *failure {
 // unmet returns the failure of a call whose result says success and does not look like one, by the server's entry, or else by
 // the first contract that says what a success looks like; nil: it does.
 func (r *rule) unmet(on *endpoint, of *wire.Message, result []byte) *recourse.Error {
-	title := on.to.entry.Title
+	title := on.entry.Title
 	if len(r.Expects) > 0 {
 		return contractform.Unmet(r.Expectations(), title, result, of.Arguments)
 	}
 	call := &contract.Call{Tool: of.Name, Arguments: stdjson.RawMessage(of.Arguments)}
 	e := on.contract.Unmet(call, title, result)
-	if weak := on.to.reader.Weak; e == nil && weak != nil && weak != on.contract {
+	if weak := on.reader.Weak; e == nil && weak != nil && weak != on.contract {
 		e = weak.Unmet(call, title, result)
 	}
 	return e

@@ -49,7 +49,7 @@ type listRequest struct{ of *call }
 func (a listRequest) Key() upstream.Caller {
 	c := a.of
 	switch {
-	case len(c.on.to.entry.Command) == 0 || c.on.to.entry.Share != config.ShareClient:
+	case len(c.on.entry.Command) == 0 || c.on.entry.Share != config.ShareClient:
 		return c.who.id
 	case c.session != nil:
 		return upstream.CallerOf("session", c.session.ID)
@@ -68,14 +68,14 @@ func (a listRequest) Asker() upstream.Caller {
 	return upstream.CallerOf("client", string(c.req.msg.ClientInfo), string(c.req.msg.ClientCapabilities))
 }
 
-func (a listRequest) HeldBack() bool { return a.of.on.to.holdsBack(a.of.rule.lane(&a.of.req)) != nil }
+func (a listRequest) HeldBack() bool { return a.of.on.holdsBack(a.of.rule.lane(&a.of.req)) != nil }
 
-func (a listRequest) Timeout() time.Duration { return a.of.on.to.entry.Timeout }
+func (a listRequest) Timeout() time.Duration { return a.of.on.entry.Timeout }
 
 func (a listRequest) Failed(cause error) (gone bool) {
 	c := a.of
 	c.g.log.LogAttrs(c.ctx, slog.LevelWarn, "tools/list failed: arguments are not checked",
-		slog.String("server", c.on.to.entry.Name), slog.String("request_id", c.req.id), slog.Any("cause", c.private().Mask(cause)))
+		slog.String("server", c.on.entry.Name), slog.String("request_id", c.req.id), slog.Any("cause", c.private().Mask(cause)))
 	return c.req.left()
 }
 
@@ -93,18 +93,18 @@ func (a listRequest) Page(ctx context.Context, page int, cursor json.Value, limi
 	}
 	generation := c.session.SetHeader(header)
 	body := wire.AppendRequest(nil, id, wire.MethodToolsList, params.AppendTo(nil))
-	answer, err := upstream.Ask(ctx, c.on.to.up, c.who.request(header.Clone(), body), id, int64(limit))
+	answer, err := upstream.Ask(ctx, c.on.up, c.who.request(header.Clone(), body), id, int64(limit))
 	if err != nil {
 		return nil, err
 	}
 	if answer.Status != http.StatusOK {
-		reading := c.on.to.reader.HTTP(answer.Status, answer.Header, answer.Body, "")
+		reading := c.on.reader.HTTP(answer.Status, answer.Header, answer.Body, "")
 		k := c.keeper()
 		if !k.hasLost(c.ctx, header.Get(wire.HeaderSession), answer.Status, reading.Error()) || k.renew(ctx, generation) != nil {
 			return nil, reading.Error()
 		}
 		c.session.SetHeader(header)
-		if answer, err = upstream.Ask(ctx, c.on.to.up, c.who.request(header, body), id, int64(limit)); err != nil {
+		if answer, err = upstream.Ask(ctx, c.on.up, c.who.request(header, body), id, int64(limit)); err != nil {
 			return nil, err
 		}
 	}
@@ -121,7 +121,7 @@ func (a listRequest) again() *toolcall.List {
 	if c.rule.list.By == a.Asker() {
 		newerThan = newerThan.Add(-toollist.Fresh)
 	}
-	newer := c.on.to.backend.Lists.Get(c.ctx, a, newerThan)
+	newer := c.on.backend.Lists.Get(c.ctx, a, newerThan)
 	c.rule.unconfirmed = newer == nil || newer == c.rule.list && a.HeldBack()
 	if newer != nil {
 		c.rule.list = newer

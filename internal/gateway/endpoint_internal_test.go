@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
-// A change of any key of an entry gives the server a new target, except for the keys that only concern its clients. A new
+// A change of any key of an entry gives the server a new backend, except for the keys that only concern its clients. A new
 // key is of the first kind unless it is listed here.
 func TestEveryKeyCounts(t *testing.T) {
 	t.Parallel()
@@ -51,7 +51,7 @@ func TestEveryKeyCounts(t *testing.T) {
 				t.Fatalf("%s: %v", field.Name, err)
 			}
 			old, on := before.named["farm"], after.named[cfg.Servers[0].Name]
-			if isTreatment := slices.Contains(treatment, field.Name); (on.to.backend == old.to.backend) != isTreatment {
+			if isTreatment := slices.Contains(treatment, field.Name); (on.backend == old.backend) != isTreatment {
 				t.Errorf("%s, %s: got kept %v", way, field.Name, !isTreatment)
 			}
 			if on == old && field.Name != "Tools" { // its value differs only in its positions in the file
@@ -158,7 +158,7 @@ func TestEveryKeyOfAnEndpointCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		old, on := before.named["all"], after.named["all"]
-		if on == old || on.to.backend != old.to.backend {
+		if on == old || on.backend != old.backend {
 			t.Errorf("%s: got the old endpoint, or lost lists", field.Name)
 		}
 		g.abandon(after)
