@@ -35,6 +35,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(leaks{m}, map[string]func(){
 		"recourse": func() { os.Exit(cli.Main()) },
 		"farmd":    func() { os.Exit(child.Main(os.Args[1:])) },
+		"uvx":      func() { os.Exit(child.Main(os.Args[1:])) }, // no test gets a package from elsewhere
 	})
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/backend"
+	"github.com/recoursehq/recourse/internal/privacy/visible"
 )
 
 // doctorCommand looks for what will go wrong with a configuration.
@@ -164,7 +165,7 @@ func aboutVisit(v *client.Visit, s *config.Server) (lines []string) {
 	if v.Server == nil {
 		return nil
 	}
-	name := strings.TrimSpace(v.Server.Name + " " + v.Server.Version)
+	name := oneLine(v.Server.Name + " " + v.Server.Version)
 	var silent, gone []string
 	annotated := 0
 	for _, tool := range v.Tools {
@@ -207,10 +208,13 @@ func toolKnown(s *config.Server, name string) bool {
 // named returns names, not all of them if they are many.
 func named(names []string) string {
 	if more := len(names) - maxNamed; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), more)
+		return fmt.Sprintf("%s and %d more", oneLine(strings.Join(names[:maxNamed], ", ")), more)
 	}
-	return strings.Join(names, ", ")
+	return oneLine(strings.Join(names, ", "))
 }
+
+// oneLine returns a server's words so that they stay within a line, as in a comment.
+func oneLine(words string) string { return strings.Join(strings.Fields(visible.Escape(words)), " ") }
 
 // noLimit is the room on a disk of which nothing is known.
 const noLimit = math.MaxInt64

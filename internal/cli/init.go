@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,8 +33,9 @@ type initCommand struct {
 
 // Help shows examples.
 func (*initCommand) Help() string {
-	return `Writes a commented configuration, and next to it the schema that editors check it with. Without --url or a command it ` +
-		`asks for what it needs. It never replaces an existing file.
+	return `Writes a commented configuration, and next to it the schema that editors check it with. It starts or reaches the server ` +
+		`once, and notes what that says of itself, which profile fits, and which tools say nothing. Without a server it asks for what it ` +
+		`needs. It never replaces an existing file.
 
 Example:
 
@@ -44,11 +47,14 @@ Example:
 const schemaFile = "recourse.schema.json"
 
 // Run writes the files.
-func (c *initCommand) Run(env *term.Environment, command term.ServerCommand) error {
+func (c *initCommand) Run(ctx context.Context, env *term.Environment, command term.ServerCommand) error {
 	if isThere(c.Output) {
 		return term.Usage(term.Hint(
 			fmt.Errorf("%s already exists", c.Output), "nothing was written; choose another file with -o, or remove that one",
 		))
+	}
+	if len(command) == 1 && c.URL == "" && client.HostOf(command[0]) != "" {
+		c.URL, command = command[0], nil
 	}
 	if c.URL != "" && len(command) > 0 {
 		return term.Usage(errors.New("--url and a command name two servers: give only one"))
@@ -62,6 +68,10 @@ func (c *initCommand) Run(env *term.Environment, command term.ServerCommand) err
 	text, err := c.write(command)
 	if err != nil {
 		return err
+	}
+	if seen := c.look(ctx, env, command); seen != "" {
+		before, _, _ := bytes.Cut(text, []byte("    # tools:"))
+		text = append(before, seen...)
 	}
 	schema, err := config.Schema()
 	if err != nil {

@@ -167,7 +167,12 @@ func openError(program string, err error, said string) error {
 
 // plain returns a line of a log for people: of one in JSON only what happened.
 func plain(line string) string {
-	var entry struct{ Msg, Line, Cause, Err string }
+	var entry struct {
+		Msg   string `json:"msg"`
+		Line  string `json:"line"`
+		Cause string `json:"cause"`
+		Err   string `json:"err"`
+	}
 	if json.Unmarshal([]byte(line), &entry) != nil || entry.Msg == "" {
 		return line
 	}
