@@ -33,11 +33,11 @@ func TestDist(t *testing.T) {
 		}
 	}
 	want, got := contents(t, out), contents(t, again)
-	if len(want) != 13 { // 6 archives, 4 packages, the image, the bill of materials, the checksums
-		t.Errorf("got %d files in the release, want 13", len(want))
+	if len(want) != 14 { // 6 archives, 4 packages, the image, the formula, the bill of materials, the checksums
+		t.Errorf("got %d files in the release, want 14", len(want))
 	}
 	for name := range got {
-		isWhole := name == mark || strings.HasSuffix(name, "_image.tar") || strings.HasSuffix(name, ".cdx.json") // for all platforms
+		isWhole := name == mark || name == "recourse.rb" || strings.HasSuffix(name, "_image.tar") || strings.HasSuffix(name, ".cdx.json") // for all platforms
 		if !isWhole && !bytes.Equal(want[name], got[name]) {
 			t.Errorf("%s: the second build differs", name)
 		}
@@ -55,6 +55,8 @@ func TestDist(t *testing.T) {
 			listed(t, "rpm", "-qlp", filepath.Join(out, name))
 		case strings.HasSuffix(name, "_image.tar"):
 			images(t, body)
+		case name == "recourse.rb":
+			formulas(t, string(body), want)
 		case strings.HasSuffix(name, ".cdx.json"):
 			bill(t, body)
 		}
@@ -105,6 +107,26 @@ func archive(t *testing.T, name string, files map[string][]byte, program string)
 	said, err := exec.CommandContext(t.Context(), path, "version").CombinedOutput()
 	if err != nil || !bytes.HasPrefix(said, []byte("recourse ")) {
 		t.Errorf("%s: recourse version: %v, %q", name, err, said)
+	}
+}
+
+// formulas checks that Homebrew's formula has the archives for macOS and Linux, with their checksums, and that it is Ruby if
+// that is installed.
+func formulas(t *testing.T, text string, files map[string][]byte) {
+	t.Helper()
+	for name, body := range files {
+		if strings.HasSuffix(name, ".tar.gz") && !strings.Contains(text, fmt.Sprintf("/%s\"\n      sha256 \"%x\"\n", name, sha256.Sum256(body))) {
+			t.Errorf("recourse.rb lacks %s", name)
+		}
+	}
+	if _, err := exec.LookPath("ruby"); err != nil {
+		t.Logf("not parsed: %v", err)
+		return
+	}
+	ruby := exec.CommandContext(t.Context(), "ruby", "-c")
+	ruby.Stdin = strings.NewReader(text)
+	if said, err := ruby.CombinedOutput(); err != nil {
+		t.Errorf("recourse.rb: %v\n%s", err, said)
 	}
 }
 

@@ -1,5 +1,5 @@
 // Command dist builds a release: archives for six platforms, packages for Debian and Red Hat, an image, a
-// bill of materials, and the checksums of all of them.
+// formula for Homebrew, a bill of materials, and the checksums of all of them.
 //
 //	go run . -out ../../dist
 //
@@ -61,6 +61,9 @@ func run(ctx context.Context, root, out, only string) error {
 		return err
 	}
 	if err := each(r, out, archives, packages, image, materials); err != nil {
+		return err
+	}
+	if err := formula(r, out); err != nil {
 		return err
 	}
 	return checksums(r, out) // of everything that the others have written
