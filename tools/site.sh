@@ -10,5 +10,5 @@ if ! cmp -s tools/site/requirements.txt .tools/site/installed.txt; then
 	.tools/site/bin/python -m pip --quiet --disable-pip-version-check install --requirement tools/site/requirements.txt
 	cp tools/site/requirements.txt .tools/site/installed.txt
 fi
-NO_MKDOCS_2_WARNING=1 .tools/site/bin/mkdocs build --quiet --config-file tools/site/mkdocs.yml
+NO_MKDOCS_2_WARNING=1 .tools/site/bin/mkdocs build --config-file tools/site/mkdocs.yml
 echo "dist/site/index.html"
