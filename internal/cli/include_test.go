@@ -238,7 +238,8 @@ func TestConfigShow(t *testing.T) {
 		"servers/a.yaml": "servers:\n  farm:\n    url: ${FARM_URL}\n    headers: {Authorization: \"Bearer ${FARM_TOKEN}\"}\n    breaker: {}\n" +
 			"    limits: {minute: {calls: 5/1m}}\n    tools: {\"list_*\": {read_only: true}}\n",
 		"servers/b.yaml": "servers:\n  shop: {command: [npx, --token, hunter2, \"a b\"]}\n" +
-			"  api: {url: \"https://api.example.com/mcp?api_key=hunter2\"}\n",
+			"  api: {url: \"https://api.example.com/mcp?api_key=hunter2\"}\n" +
+			"  chat: {command: [npx, -y, \"airtable-mcp-server\"]}\n",
 	})
 	code, stdout, stderr := f.run("config", "show")
 	if code != cli.ExitOK || strings.Contains(stdout, "hunter2") {
@@ -260,6 +261,7 @@ func TestConfigShow(t *testing.T) {
 		"  api:\n    url: ********  # servers/b.yaml:3\n",
 		"    servers:\n    - farm  # recourse.yaml:4\n    -\n      name: shop  # recourse.yaml:4\n",
 		"    trusted: false  # default\n",
+		"    profile: airtable  # profile of what command starts\n",
 	} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("lacks %q", want)

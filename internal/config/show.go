@@ -60,10 +60,20 @@ func (s *shower) mapping(indent int, n *strictyaml.Node, v reflect.Value) {
 			s.line(indent, key+":", strictyaml.Written(limit), "environment GOMEMLIMIT")
 		case given != nil:
 			s.value(indent, key+":", given, value)
+		case key == "profile" && profileOf(v) != "":
+			s.line(indent, key+":", strictyaml.Written(profileOf(v)), "profile of what command starts")
 		default:
 			s.fallback(indent, key+":", f.Tag.Get("default"), value)
 		}
 	}
+}
+
+// profileOf returns the name of the profile that a server has without naming it.
+func profileOf(v reflect.Value) string {
+	if server, ok := reflect.TypeAssert[*Server](v.Addr()); ok && server.Known != nil {
+		return server.Known.Name
+	}
+	return ""
 }
 
 // value writes a value that is in a file; v is what it was read into, if that has keys of its own.
