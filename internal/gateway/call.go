@@ -33,10 +33,10 @@ type call struct {
 
 	req     request          // the client's message: gateway, admit, authenticate, receive, deliver; many and oncesettle for nested calls
 	on      *endpoint        // the endpoint, and the server behind it, held open: admit
-	who     caller           // caller, for authenticate and many; route adds the outer request
+	who     caller           // authenticate, also for many; route adds the outer request
 	session *session.Session // for legacy clients: session
 	rule    rule             // route, patience; validate brings lists, modes notes the server's own progress
-	trace   spanContext      // trace, many
+	trace   spanContext      // send, many
 	reply   answer.Reply     // the only way back to the client: any stage
 	out     outcome          // how the call is going, and how it ended: any stage
 	sent    attempt          // the last attempt: repeat
