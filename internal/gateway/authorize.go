@@ -45,6 +45,20 @@ func (r *request) notifiesOfUnknown() bool {
 	return true
 }
 
+// A permission is what a caller may do at an endpoint, as far as it is known what the tools do.
+type permission struct {
+	ctx    context.Context
+	on     *endpoint
+	req    *request
+	who    *caller
+	rule   *rule
+	member *memberConn // whose endpoint it is, in a nested call
+}
+
+func (c *call) permission() permission {
+	return permission{ctx: c.ctx, on: c.on, req: &c.req, who: &c.who, rule: &c.rule, member: c.member}
+}
+
 // permit returns why the caller may not do that, or nil.
 func (p permission) permit(use *grant.Use, reply *answer.Reply) *failure {
 	d := p.on.grants.Decide(&p.who.verified, use)
@@ -72,20 +86,6 @@ func (p permission) permit(use *grant.Use, reply *answer.Reply) *failure {
 func (who *caller) forbidden(what string) *recourse.Error {
 	return recourse.PermissionDenied().WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone).
 		WithMessage("%s may not %s.", who.verified.Name, what)
-}
-
-// A permission is what a caller may do at an endpoint, as far as it is known what the tools do.
-type permission struct {
-	ctx    context.Context
-	on     *endpoint
-	req    *request
-	who    *caller
-	rule   *rule
-	member *memberConn // whose endpoint it is, in a nested call
-}
-
-func (c *call) permission() permission {
-	return permission{ctx: c.ctx, on: c.on, req: &c.req, who: &c.who, rule: &c.rule, member: c.member}
 }
 
 // uses returns what the request needs permission for, all of it. Opening a session, listing tools and keeping a

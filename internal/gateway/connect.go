@@ -70,7 +70,9 @@ func (enforcing) aboutAccount(c *call, f *failure) end {
 
 // refusesAccount reports whether a server refuses the caller's credential or its permissions. If so, the
 // failure says which scopes are missing.
-func (who *caller) refusesAccount(ctx context.Context, r *request, status int, header http.Header) (refuses bool, narrowed *recourse.Error) {
+func (who *caller) refusesAccount(
+	ctx context.Context, r *request, status int, header http.Header,
+) (refuses bool, narrowed *recourse.Error) {
 	if who.account.Header == "" {
 		return false, nil
 	}

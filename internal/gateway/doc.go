@@ -51,7 +51,8 @@
 //
 // A stage is in the file of its name, or beside one that it belongs to: what protects a server in guard.go, with the
 // limits of its callers, findSession in session.go, connected in connect.go, patience in route.go, trace, prepare and
-// spread in send.go. What differs for messages without an answer of their own is in deliver.go, with holdOpen. An observing endpoint has a list of stages of its own: those that act are not in it.
+// spread in send.go. What differs for messages without an answer of their own is in deliver.go, with holdOpen. An
+// observing endpoint has a list of stages of its own: those that act are not in it.
 //
 // Package answer brings the server's answer to the client. How it does so is up to the endpoint's [mode] (modes.go).
 //

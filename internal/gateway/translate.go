@@ -96,7 +96,8 @@ func (c *call) failing(last *end) *failing {
 	f := &failing{
 		member: c.member, held: last.Why == answer.HeldBack, full: last.Full, isCall: c.req.isCall(), modern: c.req.era == wire.Modern,
 		http: !c.reply.Started && !c.req.stdio, url: c.req.url(), user: c.who.user,
-		id: m.ID, version: cmp.Or(c.req.header.Get(wire.HeaderVersion), m.ProtocolVersion), reply: &c.reply, out: &c.out, account: &c.who.account,
+		id: m.ID, version: cmp.Or(c.req.header.Get(wire.HeaderVersion), m.ProtocolVersion),
+		reply: &c.reply, out: &c.out, account: &c.who.account,
 	}
 	if c.on == nil { // it was for no server
 		f.call = toolcall.Call{ID: c.req.id, Method: m.Method, Contract: contract.MustBuiltin(contract.Default)}

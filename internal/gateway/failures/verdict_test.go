@@ -30,9 +30,6 @@ type verdict struct {
 	Masked []string
 }
 
-// Same says that the answer is neither better nor worse.
-func (v *verdict) Same() bool { return !v.Better && len(v.Worse) == 0 }
-
 // judge judges what an agent reads, with the record that comes with it. No record: the answer passed unchanged.
 func judge(a *answered, read string, e *recourse.Error) *verdict {
 	v := new(verdict)
