@@ -222,7 +222,7 @@ func (c *checkCommand) server(env *term.Environment, command term.ServerCommand)
 		return &server.Program{Command: command, Env: env.Environ, Stderr: client.Stderr(env)}, nil
 	case c.URL == "":
 		return nil, term.Usage(errors.New("no server given: give its URL, or a command after --"))
-	case client.HostOf(c.URL) == "":
+	case load.HostOf(c.URL) == "":
 		return nil, term.Usage(errors.New("this is not the URL of an MCP server: write it as http://127.0.0.1:8787/farm/mcp"))
 	}
 	header, err := client.Headers(c.Header)

@@ -49,8 +49,8 @@ type commands struct {
 	Check checkCommand        `cmd:"" group:"call" help:"Grade how an MCP server fails, with the line that mends each finding."`
 
 	Failures    storage.FailuresCommand    `cmd:"" group:"look" help:"List the calls that failed, from a gateway's journal."`
-	Explain     storage.ExplainCommand     `cmd:"" group:"look" help:"Show how an MCP server's answer is read, or what happened to a request."`
-	Once        storage.OnceCommand        `cmd:"" group:"look" help:"List the calls that are made once, and settle those that are unknown."`
+	Explain     storage.ExplainCommand     `cmd:"" group:"look" help:"Show how a server's answer is read, or what happened to a request."`
+	Once        storage.OnceCommand        `cmd:"" group:"look" help:"List the calls that are made once, and settle unknown ones."`
 	Connections storage.ConnectionsCommand `cmd:"" group:"look" help:"List the accounts that callers have connected, and remove them."`
 	Key         storage.KeyCommand         `cmd:"" group:"look" help:"Make, list and revoke API keys of callers."`
 

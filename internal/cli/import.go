@@ -179,7 +179,8 @@ func tellMany(out io.Writer, s *openapi.Survey) {
 	if offered <= manyTools {
 		return
 	}
-	term.Printf(out, "\nThese are %d tools, and models choose badly among more than %d. Narrow operations in the file by paths", offered, manyTools)
+	term.Printf(out, "\nThese are %d tools, and models choose badly among more than %d. ", offered, manyTools)
+	term.Printf(out, "Narrow operations in the file by paths")
 	if len(tags) == 0 {
 		term.Printf(out, ".\n")
 		return

@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/cli/client"
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
@@ -53,7 +52,7 @@ func (c *initCommand) Run(ctx context.Context, env *term.Environment, command te
 			fmt.Errorf("%s already exists", c.Output), "nothing was written; choose another file with -o, or remove that one",
 		))
 	}
-	if len(command) == 1 && c.URL == "" && client.HostOf(command[0]) != "" {
+	if len(command) == 1 && c.URL == "" && load.HostOf(command[0]) != "" {
 		c.URL, command = command[0], nil
 	}
 	if c.URL != "" && len(command) > 0 {
@@ -70,8 +69,8 @@ func (c *initCommand) Run(ctx context.Context, env *term.Environment, command te
 		return err
 	}
 	if seen := c.look(ctx, env, command); seen != "" {
-		before, _, _ := bytes.Cut(text, []byte("    # tools:"))
-		text = append(before, seen...)
+		text, _, _ = bytes.Cut(text, []byte("    # tools:"))
+		text = append(text, seen...)
 	}
 	schema, err := config.Schema()
 	if err != nil {
@@ -161,7 +160,7 @@ func (c *initCommand) suggestName(command term.ServerCommand) string {
 	if len(command) > 0 {
 		return load.ServerName(programOf(command))
 	}
-	host, _, _ := strings.Cut(client.HostOf(c.URL), ":")
+	host, _, _ := strings.Cut(load.HostOf(c.URL), ":")
 	if host == "localhost" || net.ParseIP(host) != nil {
 		return "server"
 	}
@@ -198,7 +197,7 @@ func (c *initCommand) write(command term.ServerCommand) ([]byte, error) {
 	}
 	_, known := contract.Builtin().Get(c.Contract)
 	switch {
-	case len(command) == 0 && client.HostOf(c.URL) == "":
+	case len(command) == 0 && load.HostOf(c.URL) == "":
 		return nil, term.Usage(term.Hint(errors.New("this is not the URL of an MCP server"), "write it as http://127.0.0.1:9101/mcp"))
 	case strings.Contains(c.URL, "@"):
 		return nil, term.Usage(term.Hint(

@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/recoursehq/recourse/internal/cli/client"
+	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/lab/inject"
 	"github.com/recoursehq/recourse/internal/lab/record"
@@ -41,7 +41,7 @@ func (c *recordCommand) Run(ctx context.Context, env *term.Environment, command 
 	switch {
 	case (c.URL == "") == (len(command) == 0):
 		return term.Usage(errors.New("name exactly one server: its URL, or its command after --"))
-	case c.URL != "" && client.HostOf(c.URL) == "":
+	case c.URL != "" && load.HostOf(c.URL) == "":
 		return term.Usage(errors.New("this is not the URL of an MCP server: write it as http://127.0.0.1:9101/mcp"))
 	case !ok:
 		return term.Usage(errors.New("--max is not a size: write it as 64MiB"))

@@ -28,7 +28,7 @@ type CallCommand struct {
 	ServerFlags `embed:""`
 
 	Tool      string         `arg:"" help:"Name of the tool."`
-	Arguments []string       `arg:"" optional:"" help:"Its arguments: one JSON object, or NAME=VALUE with plain text or JSON, whichever the tool takes."`
+	Arguments []string       `arg:"" optional:"" help:"Its arguments: one JSON object, or NAME=VALUE with plain text or JSON."`
 	Reads     []string       `placeholder:"NAME" help:"Contract that the server follows, and families of failures: weak signs count."`
 	Timeout   *time.Duration `placeholder:"DURATION" help:"How long the call may take (1m; with --recover 5m: three retries fit)."`
 	Recover   bool           `help:"Wait, repeat and verify as the contract of --reads asks of a client, and report it on standard error."`
@@ -156,7 +156,8 @@ func (c *CallCommand) arguments() (map[string]any, error) {
 // asTexts makes a text of each plain value that is JSON, such as 5, if the tool's inputSchema has a string there. If the server
 // cannot list its tools, the call is made as it is.
 func asTexts(ctx context.Context, session *mcp.ClientSession, tool string, arguments map[string]any) {
-	if !slices.ContainsFunc(slices.Collect(maps.Values(arguments)), isPlain) {
+	written := func(value any) bool { raw, ok := value.(json.RawMessage); return ok && isPlain(raw) }
+	if !slices.ContainsFunc(slices.Collect(maps.Values(arguments)), written) {
 		return
 	}
 	tools, _, _ := ListTools(ctx, session)
@@ -173,17 +174,14 @@ func asTexts(ctx context.Context, session *mcp.ClientSession, tool string, argum
 		return
 	}
 	for name, value := range arguments {
-		if isPlain(value) && schema.Properties[name].Type == "string" {
-			arguments[name] = string(value.(json.RawMessage))
+		if raw, ok := value.(json.RawMessage); ok && isPlain(raw) && schema.Properties[name].Type == "string" {
+			arguments[name] = string(raw)
 		}
 	}
 }
 
-// isPlain reports whether an argument was written as JSON, but not as a JSON string.
-func isPlain(value any) bool {
-	raw, ok := value.(json.RawMessage)
-	return ok && !bytes.HasPrefix(bytes.TrimSpace(raw), []byte{'"'})
-}
+// isPlain reports whether an argument is JSON, but not a JSON string.
+func isPlain(raw json.RawMessage) bool { return !bytes.HasPrefix(bytes.TrimSpace(raw), []byte{'"'}) }
 
 // printResult prints the texts of a result, and everything else as JSON.
 func printResult(out io.Writer, result *mcp.CallToolResult) error {

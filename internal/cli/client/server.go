@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os/exec"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/privacy/visible"
@@ -54,7 +54,7 @@ func (l *ServerFlags) connect(ctx context.Context, env *term.Environment, comman
 	if err != nil {
 		return nil, term.Usage(err)
 	}
-	way := &liveTransport{host: HostOf(l.Server), headers: headers}
+	way := &liveTransport{host: load.HostOf(l.Server), headers: headers}
 	session, err := client.Connect(ctx, endpoint(l.Server, way), nil)
 	if err != nil {
 		return nil, way.openFailure(err)
@@ -81,7 +81,7 @@ func (l *ServerFlags) check(command term.ServerCommand) error {
 		return CheckProgram(command)
 	case l.Server == "":
 		return errors.New("no server given: give --server URL, or a command after --")
-	case HostOf(l.Server) == "":
+	case load.HostOf(l.Server) == "":
 		return term.Hint(
 			errors.New("--server is not the URL of an MCP server"), "write it as http://127.0.0.1:8787/farm/mcp",
 		)
@@ -98,16 +98,6 @@ func CheckProgram(command term.ServerCommand) error {
 		)
 	}
 	return nil
-}
-
-// HostOf returns the host and port of an absolute HTTP URL, and "" for anything else. The rest of the
-// URL may contain a secret.
-func HostOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return ""
-	}
-	return u.Host
 }
 
 // StartFailure returns the error for a program that did not open a session.

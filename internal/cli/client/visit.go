@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/privacy/visible"
@@ -49,7 +50,7 @@ func (p *Place) Visit(ctx context.Context) (*Visit, error) {
 	if len(p.Command) > 0 {
 		return v, p.start(ctx, v)
 	}
-	way := &liveTransport{host: HostOf(p.URL), headers: p.Headers}
+	way := &liveTransport{host: load.HostOf(p.URL), headers: p.Headers}
 	err := v.look(ctx, endpoint(p.URL, way))
 	v.Ahead = way.ahead()
 	if err != nil && v.Server == nil {

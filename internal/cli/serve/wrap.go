@@ -15,7 +15,6 @@ import (
 	"syscall"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/cli/client"
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
@@ -164,7 +163,7 @@ func (c *WrapCommand) read(set *contract.Set, env *term.Environment) (*config.Co
 
 // ofURL returns the configuration of a server over HTTP.
 func (c *WrapCommand) ofURL() (*config.Config, error) {
-	host := client.HostOf(c.URL)
+	host := load.HostOf(c.URL)
 	if host == "" {
 		return nil, term.Usage(term.Hint(errors.New("--url is not the URL of an MCP server"), "write it as https://mcp.example.com/mcp"))
 	}

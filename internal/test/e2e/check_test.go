@@ -106,7 +106,8 @@ func TestDraftsTellFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	written := strings.Replace(entry.String(), "# contract:", "contract:", 1)
-	name := strings.Fields(written[strings.Index(written, "servers:"):])[1]
+	_, servers, _ := strings.Cut(written, "servers:")
+	name := strings.Fields(servers)[0]
 	gate, _ := gatewaytest.New(t, written, draft.String())
 	front, end := gatewaytest.Serve(t, gate)
 	t.Cleanup(end)

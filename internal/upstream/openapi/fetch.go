@@ -61,7 +61,8 @@ func Fetch(ctx context.Context, source string) ([]byte, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, &StatusError{resp.StatusCode, cmp.Or(recourse.FromHTTP("The server", resp), recourse.FromStatus("The server", resp.StatusCode))}
+		const who = "The server"
+		return nil, &StatusError{resp.StatusCode, cmp.Or(recourse.FromHTTP(who, resp), recourse.FromStatus(who, resp.StatusCode))}
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, MaxSize+1))
 	if len(text) > MaxSize {
