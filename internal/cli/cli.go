@@ -51,6 +51,7 @@ type commands struct {
 	Failures    storage.FailuresCommand    `cmd:"" group:"look" help:"List the calls that failed, from a gateway's journal."`
 	Explain     storage.ExplainCommand     `cmd:"" group:"look" help:"Show how a server's answer is read, or what happened to a request."`
 	Once        storage.OnceCommand        `cmd:"" group:"look" help:"List the calls that are made once, and settle unknown ones."`
+	Pin         storage.PinCommand         `cmd:"" group:"look" help:"Show and accept what servers have changed in their tools."`
 	Connections storage.ConnectionsCommand `cmd:"" group:"look" help:"List the accounts that callers have connected, and remove them."`
 	Key         storage.KeyCommand         `cmd:"" group:"look" help:"Make, list and revoke API keys of callers."`
 

@@ -45,7 +45,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error { return errors.Join(setFreeAddress(env), setRoot(env)) },
-		Cmds:  map[string]func(*testscript.TestScript, bool, []string){"answers": answers, "oncerows": onceRows},
+		Cmds:  map[string]func(*testscript.TestScript, bool, []string){"answers": answers, "oncerows": onceRows, "pinrows": pinRows},
 	})
 }
 

@@ -114,6 +114,9 @@ type Config struct {
 	// this one, or `postgres://user:${PASSWORD}@host/database`, which replicas share. The tables are created
 	// and migrated at startup. Without it nothing is stored. Changes need a restart.
 	Store string `yaml:"store,secret" default:"(none)"`
+	// Whether the tools of all servers are [pinned](trust.md#pins), other than those whose own entry says
+	// otherwise. Needs a `store`.
+	Pin bool `yaml:"pin" default:"false"`
 	// What the store keeps of calls. `recourse failures` and `recourse explain` read it.
 	Journal *Journal `yaml:"journal" default:"(all defaults, if there is a store)"`
 
@@ -256,6 +259,10 @@ type Server struct {
 	// whether a call may be repeated. A program that you start yourself is believed; a server elsewhere, only
 	// if you say so; of an operation of an HTTP API, its method and route tell.
 	TrustAnnotations *bool `yaml:"trust_annotations" default:"(true for command and openapi, false for url)"`
+	// Whether the server's tools are [pinned](trust.md#pins): clients go on getting their definitions as they
+	// were first seen, and new tools not at all, until somebody accepts what has changed with `recourse pin`.
+	// Needs a `store`.
+	Pin *bool `yaml:"pin" default:"(that of the top level)"`
 	// Whether to believe the server about who failed, whether a call that writes changed nothing, and what to
 	// do next. For your own servers. Of an HTTP API, also about the form of its answers: its tools then
 	// declare an outputSchema.

@@ -40,7 +40,7 @@ func TestExample(t *testing.T) {
 			{
 				Name: "farm", Title: "farm", URL: "http://127.0.0.1:9101/mcp", Path: "/farm/mcp", Contract: "fieldmcp",
 				Mode: config.ModeEnforce, Errors: config.ErrorsResult, Timeout: 20 * time.Second, MaxTimeout: 10 * time.Minute,
-				Headers: map[string]string{"Authorization": "Bearer t0ken"}, Redact: config.RedactAll, TrustAnnotations: new(bool), Share: config.ShareAll,
+				Headers: map[string]string{"Authorization": "Bearer t0ken"}, Redact: config.RedactAll, TrustAnnotations: new(bool), Pin: new(bool), Share: config.ShareAll,
 				Tools: strictyaml.Map[config.Tool]{
 					{Key: "get_field", Value: config.Tool{ReadOnly: &yes, Timeout: 40 * time.Second}},
 					{Key: "list_*", Value: config.Tool{ReadOnly: &yes}},
@@ -52,7 +52,7 @@ func TestExample(t *testing.T) {
 			{
 				Name: "shop", Title: "shop", URL: "https://shop.example.com/mcp", Path: "/shop/mcp", Contract: "recourse",
 				Mode: config.ModeObserve, Errors: config.ErrorsResult, Timeout: 45 * time.Second, MaxTimeout: 10 * time.Minute,
-				Forward: []string{"Authorization"}, Redact: config.RedactAll, TrustAnnotations: new(bool), Share: config.ShareAll,
+				Forward: []string{"Authorization"}, Redact: config.RedactAll, TrustAnnotations: new(bool), Pin: new(bool), Share: config.ShareAll,
 			},
 		},
 	}

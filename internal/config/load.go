@@ -96,6 +96,9 @@ func parse(name string, src []byte, opts Options) (*Config, *strictyaml.Document
 		if p, ok := c.Provider(s.Connection); ok {
 			s.AccountHeader = p.Header
 		}
+		if s.Pin == nil {
+			s.Pin = new(c.Pin)
+		}
 		s.complete()
 	}
 	for _, e := range c.Endpoints {
@@ -174,7 +177,7 @@ func (s *Server) reach() Server {
 	r := *s
 	r.Path, r.Contract, r.Reads, r.Mode, r.Redact = "", "", nil, "", ""
 	r.Timeout, r.MaxTimeout = 0, 0
-	r.TrustAnnotations, r.Trusted = nil, false
+	r.TrustAnnotations, r.Trusted, r.Pin = nil, false, nil
 	r.Breaker, r.Concurrency, r.Hedge = nil, nil, nil
 	r.Access, r.Users, r.Grants = nil, nil, nil
 	r.Profile, r.Known = "", nil

@@ -12,7 +12,7 @@ var keepsReach = map[string]string{
 	"path": "where clients reach the gateway", "contract": "how failures are written", "reads": "how failures are read",
 	"mode": "whether failures are written", "redact": "what is masked in them",
 	"timeout": "of a call", "max_timeout": "of a call",
-	"trust_annotations": "whether a call is repeated", "trusted": "what is believed of an answer",
+	"trust_annotations": "whether a call is repeated", "trusted": "what is believed of an answer", "pin": "what clients are offered",
 	"breaker": "which calls are sent", "concurrency": "which calls are sent", "hedge": "how often a call is sent",
 	"access": "who calls", "users": "who callers may be", "grants": "what callers may do", "tools": "how a tool is treated", "profile": "how a tool is treated",
 	"limits": "how often callers may call", "limit_headers": "what callers are told",

@@ -53,6 +53,7 @@ const (
 
 // store checks where the store is, and what it keeps.
 func (v *validator) store(c *Config, root *strictyaml.Node) {
+	v.pin(c, nil, root.Get("pin"))
 	if node := root.Get("store"); node != nil {
 		v.address(c, node)
 	}
@@ -67,6 +68,22 @@ func (v *validator) store(c *Config, root *strictyaml.Node) {
 		v.journal(c.Journal, node)
 	}
 }
+
+// pin checks a server's pins, or with a nil server those of all.
+func (v *validator) pin(c *Config, s *Server, node *strictyaml.Node) {
+	if node == nil || s == nil && !c.Pin || s != nil && (s.Pin == nil || !*s.Pin) {
+		return
+	}
+	if c.Store == "" {
+		v.doc.Reportf(node.Pos(), "add `store: sqlite:recourse.db` at the top level", "`pin` needs a `store`")
+	}
+	if s != nil && s.Mode == ModeObserve {
+		v.doc.Reportf(node.Pos(), "remove it, or `mode: observe`", "`pin` does nothing where failures are only observed")
+	}
+}
+
+// Pins reports whether the server's tools are pinned.
+func (s *Server) Pins() bool { return s.Pin != nil && *s.Pin && s.Mode != ModeObserve }
 
 // address checks the address of the store. A path is relative to the file.
 func (v *validator) address(c *Config, node *strictyaml.Node) {

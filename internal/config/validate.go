@@ -149,6 +149,7 @@ func (v *validator) server(c *Config, s *Server, node *strictyaml.Node, at stric
 		v.api(s, node)
 	}
 	v.chosenProfile(s, node.Get("profile"))
+	v.pin(c, s, node.Get("pin"))
 	v.limits(s.Limits, node.Get("limits"))
 	v.organisations(c, s.Limits, c.letsIn(s), node.Get("limits"))
 	tools := node.Get("tools")

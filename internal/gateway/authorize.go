@@ -197,7 +197,9 @@ func (on *endpoint) editsList(r *request) bool {
 	return r.msg.Method == wire.MethodToolsList && on.editsLists()
 }
 
-func (on *endpoint) editsLists() bool { return on.grants != nil || on.entry.AddsAgain() }
+func (on *endpoint) editsLists() bool {
+	return on.grants != nil || on.pins != nil || on.entry.AddsAgain()
+}
 
 // editList returns a message with the tools as its caller sees them, if it answers tools/list. Caches must not share what not
 // everybody sees.

@@ -132,7 +132,7 @@ func (enforcing) passStream(c *call) {
 			event = event.Changed(answer.WithoutRecord(event.Data))
 		}
 		if c.on.editsLists() && event.First && event.Complete && json.Lookup(event.Data, "/result/tools") != nil {
-			event = event.Changed(c.permission().editList(event.Data)) // the rest of an answer
+			event = event.Changed(c.permission().editList(c.pinned(event.Data, true))) // the rest of an answer
 		}
 		return c.in.Spoken(event)
 	})

@@ -20,6 +20,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/failures"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/policy/auth/grant"
+	"github.com/recoursehq/recourse/internal/policy/pin"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
@@ -53,6 +54,7 @@ type endpoint struct {
 	userParam string          // the path's placeholder for the user; "": none
 	many      *manyServers    // that it offers; nil: it has a single one
 	source    *many.Source    // as its last answers are kept; nil: they are not
+	pins      *pin.Server     // of its tools; nil: they are not pinned
 	limits    *limits.Limits  // nil: there are none
 	access    *access.Access  // who may call; nil: everybody
 	users     *access.Users   // whom callers may be; nil: anybody
@@ -71,6 +73,9 @@ func newEndpoint(g *Gateway, t *table, entry *config.Server, old *endpoint) (*en
 		return old, nil
 	}
 	if on.redact, err = redact.ParseMode(string(entry.Redact)); err != nil {
+		return nil, err
+	}
+	if on.pins, err = g.pinsOf(entry); err != nil {
 		return nil, err
 	}
 	on.secrets = sync.OnceValue(func() []string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/policy/pin"
 	"github.com/recoursehq/recourse/internal/upstream/openapi"
 	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
@@ -19,7 +20,7 @@ func TestEveryKeyCounts(t *testing.T) {
 	t.Parallel()
 
 	treatment := []string{
-		"Path", "Contract", "Reads", "Mode", "Redact", "Timeout", "MaxTimeout", "TrustAnnotations", "Trusted", "Tools",
+		"Path", "Contract", "Reads", "Mode", "Redact", "Timeout", "MaxTimeout", "TrustAnnotations", "Pin", "Trusted", "Tools",
 		"Breaker", "Concurrency", "Hedge", "Limits", "LimitHeaders",
 		"Access", "Users", "Grants", "Profile", "Known",
 	}
@@ -32,7 +33,7 @@ func TestEveryKeyCounts(t *testing.T) {
 			}
 			return cfg
 		}
-		g, err := New(parse(), set, slog.New(slog.DiscardHandler))
+		g, err := NewReaching(Reach{Pins: struct{ pin.Store }{}}, parse(), set, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,6 +29,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/policy/auth"
 	claims "github.com/recoursehq/recourse/internal/policy/once"
+	"github.com/recoursehq/recourse/internal/policy/pin"
 	"github.com/recoursehq/recourse/internal/privacy/seal"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/upstream/many"
@@ -53,6 +54,7 @@ type Gateway struct {
 	counting  *limits.Counting
 	ledger    *claims.Ledger // of calls that are made once; nil: there is no store
 	lists     *many.Conn     // what servers that clients reach by themselves have last said
+	pins      sync.Map       // *pin.Server by name
 	late      atomic.Int64   // servers that are listened to although their calls have ended
 
 	http    front.HTTP
@@ -84,6 +86,7 @@ type Reach struct {
 	Lists       string       // the file that keeps what servers have last said; "": nothing does
 	Once        claims.Store // remembers the calls that are made once; nil: there are none
 	OnceTimes   claims.Times
+	Pins        pin.Store // keeps the tools of servers as they were first seen; nil: they are not
 }
 
 // New returns the gateway for a configuration whose contracts are in set. Nothing may be added to set

@@ -59,6 +59,9 @@ func routeTool(c *call, next next) *failure {
 		e = c.rule.listed.Find(name, listRequest{c}.again)
 	}
 	c.rule.know(c.on, name, c.rule.listed.Tool)
+	if f := c.refuseUnpinned(); f != nil {
+		return f
+	}
 	if e != nil && (listRequest{c}).mayRefuse() {
 		if f := c.on.mode.object(c, c.permission().unknownTool()); f != nil {
 			return f

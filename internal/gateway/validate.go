@@ -111,7 +111,7 @@ func (a listRequest) Page(ctx context.Context, page int, cursor json.Value, limi
 	if answer.Result == nil {
 		return nil, fmt.Errorf("tools/list: HTTP %d: %.200s%.200s", answer.Status, answer.Error, answer.Body)
 	}
-	return answer.Result, nil
+	return c.pinnedPage(answer.Result, cursor, false)
 }
 
 // again fetches the list again before the call is refused because of it, unless it was fetched for this caller

@@ -24,7 +24,7 @@ var migrations embed.FS
 const schemaTable = "recourse_schema"
 
 // schema is the schema version of this program.
-const schema = 6
+const schema = 7
 
 // usable returns why this program cannot use a schema version.
 func usable(have int64) error {

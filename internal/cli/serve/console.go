@@ -23,7 +23,7 @@ func newConsole(g *gateway.Gateway, kept *storage, asked *operators, log *slog.L
 	from := console.Sources{Gateway: g, Tally: console.NewTally()}
 	g.Observe(from.Tally)
 	if kept.store != nil {
-		from.Journal, from.Once = kept.store.Journal(), kept.store.Once()
+		from.Journal, from.Once, from.Pins = kept.store.Journal(), kept.store.Once(), kept.store.Pins()
 	}
 	if kept.connections != nil {
 		from.Accounts = kept.connections

@@ -92,7 +92,7 @@ func (c *Command) Run(ctx context.Context, env *term.Environment) error {
 		return err
 	}
 	defer kept.close(ctx, log)
-	reach := gateway.Reach{Connections: kept.connections, Keys: kept.keys(), Once: kept.once(), Lists: r.Lists}
+	reach := gateway.Reach{Connections: kept.connections, Keys: kept.keys(), Once: kept.once(), Pins: kept.pins(), Lists: r.Lists}
 	g, err := gateway.NewReaching(reach, cfg, r.Contracts, log)
 	if err != nil {
 		return err

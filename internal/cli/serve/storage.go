@@ -15,6 +15,7 @@ import (
 	"github.com/recoursehq/recourse/internal/ops/journal"
 	"github.com/recoursehq/recourse/internal/policy/auth"
 	"github.com/recoursehq/recourse/internal/policy/once"
+	"github.com/recoursehq/recourse/internal/policy/pin"
 	"github.com/recoursehq/recourse/internal/privacy/seal"
 	"github.com/recoursehq/recourse/internal/store"
 )
@@ -74,6 +75,14 @@ func (s *storage) once() once.Store {
 	return s.store.Once()
 }
 
+// pins returns the tools of servers as they were first seen; nil without a store.
+func (s *storage) pins() pin.Store {
+	if s.store == nil {
+		return nil
+	}
+	return s.store.Pins()
+}
+
 // observe records all calls in the journal.
 func (s *storage) observe(g *gateway.Gateway) {
 	if s.journal != nil {
@@ -97,12 +106,17 @@ const (
 	countTime = 2 * time.Second
 )
 
-// doubt adds the calls that nobody has settled to the metrics.
+// doubt adds what waits for an operator to the metrics: calls that nobody has settled, and changes of tools.
 func (s *storage) doubt(parts *admin.Sources) {
 	if s.store == nil {
 		return
 	}
-	calls := s.store.Once()
+	calls, pins := s.store.Once(), s.store.Pins()
+	parts.Pins = func() (map[string]int, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), countTime)
+		defer cancel()
+		return pins.Waiting(ctx)
+	}
 	parts.Unknown = func() (int, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), countTime)
 		defer cancel()

@@ -41,6 +41,7 @@ func everything() *admin.Admin {
 		Spans:   func() admin.Spans { return admin.Spans{Sent: 5, Dropped: 6, Refused: 7} },
 		Journal: func() admin.JournalCounts { return admin.JournalCounts{Written: 8, Lost: 9} },
 		Unknown: func() (int, error) { return 12, nil },
+		Pins:    func() (map[string]int, error) { return map[string]int{"farm": 13, "gone": 1}, nil },
 	})
 	a.Ended(&observe.Outcome{
 		Server: "farm", Method: "tools/call", Tool: "get_field", Queued: time.Second, Reason: "gave up after 2 attempts",

@@ -15,7 +15,8 @@ type Sources struct {
 	Limits      func() gateway.LimitStats
 	Spans       func() Spans
 	Journal     func() JournalCounts
-	Unknown     func() (calls int, err error) // that are made once, and of which nobody has said for long what became of them
+	Unknown     func() (calls int, err error)              // that are made once, and of which nobody has said for long what became of them
+	Pins        func() (waiting map[string]int, err error) // changes of servers' tools that nobody has accepted
 }
 
 // Spans counts the exporter's spans.
@@ -64,12 +65,13 @@ var (
 	journal = newFigure(counter, "recourse_journal_calls_total", "Calls that were to be written down: written or lost.", "result")
 	unknown = newFigure(gauge, "recourse_once_unknown",
 		"Calls made once of which it has not been known for a quarter of an hour what became of them.")
+	pinned  = newFigure(gauge, "recourse_pin_changes_waiting", "Changes of a pinned server's tools that nobody has accepted.", "server")
 	expires = newFigure(gauge, "recourse_tls_certificate_expiry_timestamp_seconds", "When the certificate expires.")
 )
 
 var figures = []figure{
 	requests, requestBytes, sessions, budget, processes, starts, deaths, circuit, heldBack, places, taken, queue, queueFull, turn, away,
-	spans, journal, unknown, expires,
+	spans, journal, unknown, pinned, expires,
 }
 
 // sources collects the figures.
@@ -95,6 +97,7 @@ func (s sources) Collect(to chan<- prometheus.Metric) {
 	}
 	if s.Gateway != nil {
 		now := s.Gateway()
+		s.pins(now.Servers, say)
 		say(requests, float64(now.Requests))
 		say(requestBytes, float64(now.RequestBytes))
 		if !now.Expires.IsZero() {
@@ -134,6 +137,19 @@ func (s sources) Collect(to chan<- prometheus.Metric) {
 	if s.Unknown != nil {
 		if n, err := s.Unknown(); err == nil {
 			say(unknown, float64(n))
+		}
+	}
+}
+
+// pins reports what waits at the servers that have pins.
+func (s sources) pins(servers []gateway.ServerFigures, say func(f figure, value float64, labels ...string)) {
+	if s.Pins == nil {
+		return
+	}
+	waiting, err := s.Pins()
+	for _, of := range servers {
+		if n, has := waiting[of.Server]; has && err == nil {
+			say(pinned, float64(n), of.Server)
 		}
 	}
 }

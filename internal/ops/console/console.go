@@ -13,6 +13,7 @@ import (
 type Sources struct {
 	Journal *store.Journal
 	Once    *store.Once
+	Pins    *store.Pins
 	// Gateway is the gateway to show, and Tally an observer of it.
 	Gateway  Gateway
 	Tally    *Tally

@@ -12,6 +12,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/ops/console"
+	"github.com/recoursehq/recourse/internal/policy/pin"
 	"github.com/recoursehq/recourse/internal/store"
 )
 
@@ -40,9 +41,13 @@ func TestServers(t *testing.T) {
 			t.Errorf("no %q in the list", want)
 		}
 	}
+	_, err := w.store.Pins().Save(t.Context(), "farm", &pin.Changes{Tools: []*pin.Tool{{Name: "steal", Waiting: "{}"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, farm := get(t, w.url+"/servers/farm")
 	for _, want := range []string{
-		"100 calls in 1m by caller", "4 calls at once by caller, of import_*", "closed, 0 of 0 calls failed", "0 of 20", "Retry budget", "/contracts/fieldmcp",
+		"1: recourse pin show farm", "100 calls in 1m by caller", "4 calls at once by caller, of import_*", "closed, 0 of 0 calls failed", "0 of 20", "Retry budget", "/contracts/fieldmcp",
 	} {
 		if !strings.Contains(farm, want) {
 			t.Errorf("no %q on the page", want)

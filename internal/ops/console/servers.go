@@ -119,6 +119,7 @@ type serverPage struct {
 	kept    bool // its failures come from the journal
 	tools   []culprit
 	callers []culprit
+	held    int // changes of its tools that nobody has accepted
 }
 
 // A culprit is a tool that fails, or a caller whose calls fail.
@@ -142,6 +143,13 @@ func (c *Console) server(r *http.Request) (*view, error) {
 		return &view{title: page.Title, body: serverDetail(page)}, nil
 	}
 	page.kept = true
+	if c.Pins != nil {
+		waiting, err := c.Pins.Waiting(r.Context())
+		if err != nil {
+			return nil, err
+		}
+		page.held = waiting[name]
+	}
 	span := spanOf(r.URL.Query().Get(paramSince))
 	f := &store.Filter{Server: name, Since: span.began(c.now())}
 	done, err := c.reading(r.Context())

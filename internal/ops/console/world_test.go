@@ -70,7 +70,7 @@ func newWorld(t *testing.T) *world {
 	var g *gateway.Gateway
 	g, w.accounts = newGateway(t, w.store)
 	w.fail(t, g.Contracts())
-	w.sources = console.Sources{Journal: w.store.Journal(), Once: w.store.Once(), Gateway: g, Tally: w.tally, Accounts: w.accounts}
+	w.sources = console.Sources{Journal: w.store.Journal(), Once: w.store.Once(), Pins: w.store.Pins(), Gateway: g, Tally: w.tally, Accounts: w.accounts}
 	w.url = serve(t, w.sources)
 	return w
 }

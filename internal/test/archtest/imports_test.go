@@ -68,7 +68,7 @@ var layers = []layer{
 		beside: "each answers one question about a call; joining the answers is a stage's work",
 	},
 	{
-		packages: []string{"internal/policy/limit", "internal/policy/once"},
+		packages: []string{"internal/policy/limit", "internal/policy/once", "internal/policy/pin"},
 		up:       "it counts and remembers what it is told to, and does not know what a call is",
 		beside:   "how often something may be done has nothing to do with whether it has been",
 	},

@@ -1,0 +1,90 @@
+package gateway
+
+import (
+	"errors"
+	"log/slog"
+	"math"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/answer"
+	"github.com/recoursehq/recourse/internal/policy/pin"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+)
+
+// pinsOf returns the pins of a server, which outlive a reload; nil: it has none.
+func (g *Gateway) pinsOf(entry *config.Server) (*pin.Server, error) {
+	if !entry.Pins() {
+		return nil, nil
+	}
+	if g.reach.Pins == nil {
+		return nil, errors.New("`pin` needs a store: restart the gateway, which was started without one")
+	}
+	kept, ok := g.pins.Load(entry.Name)
+	if !ok {
+		kept, _ = g.pins.LoadOrStore(entry.Name, pin.NewServer(entry.Name, g.reach.Pins, g.log))
+	}
+	pins, _ := kept.(*pin.Server)
+	return pins, nil
+}
+
+// pinned returns an answer to tools/list with the pinned definitions of its tools; without any if they cannot be known. old says that
+// the answer is not what the server says now.
+func (c *call) pinned(text []byte, old bool) []byte {
+	if c.on.pins == nil || json.Lookup(text, "/result/tools").Kind() != '[' {
+		return text
+	}
+	return json.Change(text, "result", func(result json.Value) json.Value {
+		offered, err := c.pinnedPage(result, json.Lookup(c.req.msg.Params, "/cursor"), old)
+		if err == nil {
+			return offered
+		}
+		c.g.log.LogAttrs(c.ctx, slog.LevelError, "no tools are offered: their pins cannot be read or written",
+			slog.String("server", c.on.entry.Name), slog.String("request_id", c.req.id), slog.String("cause", err.Error()))
+		return json.Change(result, "tools", func(json.Value) json.Value { return json.Value(`[]`) })
+	})
+}
+
+// pinnedPage does the same with a page, the result of tools/list.
+func (c *call) pinnedPage(result, cursor json.Value, old bool) (json.Value, error) {
+	list := json.Lookup(result, "/tools")
+	if c.on.pins == nil || list.Kind() != '[' {
+		return result, nil
+	}
+	page := &pin.Page{Cursor: json.Text(cursor, ""), Next: json.Text(result, "/nextCursor"), Private: c.on.listsDiffer(), Old: old}
+	page.Tools, _ = json.Items(list, math.MaxInt)
+	offered, err := c.on.pins.Offer(c.ctx, page)
+	if err != nil {
+		return nil, err
+	}
+	if page.Reread {
+		c.on.backend.Lists.Changed(listRequest{c}.Key())
+	}
+	tools := json.Value{'['}
+	for i, raw := range offered {
+		if i > 0 {
+			tools = append(tools, ',')
+		}
+		tools = append(tools, raw...)
+	}
+	return json.Change(result, "tools", func(json.Value) json.Value { return append(tools, ']') }), nil
+}
+
+// refuseUnpinned refuses the call of a tool that nobody has accepted, as one that there is not, whether or not the server lists it.
+func (c *call) refuseUnpinned() *failure {
+	if c.on.pins == nil {
+		return nil
+	}
+	offers, err := c.on.pins.Offers(c.ctx, c.req.msg.Name)
+	switch {
+	case err != nil:
+		return answer.Settled(recourse.Unavailable("").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
+			WithRetryAfter(storeWait).CausedBy(err).WithMessage("The gateway cannot read at the moment which tools may be called."))
+	case offers:
+		return nil
+	case c.rule.list == nil:
+		return answer.Settled(c.member.noneNamed(c.req.msg.Name, nil))
+	default:
+		return answer.Settled(c.permission().unknownTool())
+	}
+}

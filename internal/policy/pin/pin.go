@@ -1,0 +1,106 @@
+// Package pin keeps the definitions of a server's tools as they were first seen. What the server changes after that is held back
+// until somebody accepts it.
+//
+//	tools/list of the server
+//	  |  Offer     compares each tool with its pin; what is new is noted in the store, and told once
+//	  v
+//	the pinned definitions of those tools, for the client
+//
+// Replicas share the pins: each change carries the revision that it is based on, and is made again if there is another by then.
+package pin
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// A Tool is what is kept of a tool. It does not change.
+type Tool struct {
+	Name    string
+	Pinned  string // the definition that clients get, as JSON; "": the tool is not offered
+	Waiting string // the server's own, if it is another one
+	Gone    bool   // the server no longer lists the tool
+	Changed time.Time
+}
+
+// What may wait to be accepted.
+const (
+	Changed = "changed"
+	New     = "new"
+	Removed = "removed"
+)
+
+// Change says what waits to be accepted; "": nothing does.
+func (t *Tool) Change() string {
+	switch {
+	case t.Gone:
+		return Removed
+	case t.Waiting == "":
+		return ""
+	case t.Pinned == "":
+		return New
+	default:
+		return Changed
+	}
+}
+
+// A Record is all that is kept of a server.
+type Record struct {
+	Revision int64 // 0: nothing is
+	Whole    bool  // a whole list has been seen
+	Tools    map[string]*Tool
+}
+
+// Changes are made to the record of a revision.
+type Changes struct {
+	Since   int64 // the revision
+	Whole   bool
+	Tools   []*Tool
+	Dropped []string
+}
+
+// A Store keeps pins.
+type Store interface {
+	// Revision returns the revision of a server's record; 0: there is none.
+	Revision(ctx context.Context, server string) (int64, error)
+	// Load returns a server's record.
+	Load(ctx context.Context, server string) (*Record, error)
+	// Save makes changes, and adds 1 to the revision. It reports false if the record's is another one by now.
+	Save(ctx context.Context, server string, c *Changes) (saved bool, err error)
+}
+
+// attempts is how often changes are made again that another process has overtaken.
+const attempts = 5
+
+var errOvertaken = errors.New("other processes go on changing the pins of this server")
+
+// Accept pins what waits at a server, or only at one tool of it, and returns the names of these tools. A tool that is gone is forgotten.
+func Accept(ctx context.Context, s Store, server, tool string) (accepted []string, err error) {
+	for range attempts {
+		r, err := s.Load(ctx, server)
+		if err != nil {
+			return nil, err
+		}
+		c := &Changes{Since: r.Revision, Whole: r.Whole}
+		accepted = nil
+		for name, t := range r.Tools {
+			if tool != "" && tool != name || t.Change() == "" {
+				continue
+			}
+			accepted = append(accepted, name)
+			if t.Gone {
+				c.Dropped = append(c.Dropped, name)
+				continue
+			}
+			c.Tools = append(c.Tools, &Tool{Name: name, Pinned: t.Waiting, Changed: time.Now()})
+		}
+		if len(accepted) == 0 {
+			return nil, nil
+		}
+		if saved, err := s.Save(ctx, server, c); saved || err != nil {
+			return accepted, err
+		}
+	}
+	return nil, errOvertaken
+}

@@ -1,0 +1,118 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/recoursehq/recourse/internal/policy/pin"
+)
+
+// Pins are the tools of servers as they were first seen. It implements [pin.Store].
+type Pins struct{ s *Store }
+
+var _ pin.Store = (*Pins)(nil)
+
+// Pins returns the store's pins.
+func (s *Store) Pins() *Pins { return &Pins{s} }
+
+// Revision implements [pin.Store].
+func (p *Pins) Revision(ctx context.Context, server string) (revision int64, err error) {
+	err = p.s.reads.QueryRowContext(ctx, "SELECT revision FROM pin_servers WHERE server = $1", server).Scan(&revision)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("read pins: %w", err)
+	}
+	return revision, nil
+}
+
+// Load implements [pin.Store].
+func (p *Pins) Load(ctx context.Context, server string) (*pin.Record, error) {
+	r := &pin.Record{Tools: map[string]*pin.Tool{}}
+	// One statement, so that the tools are those of the revision.
+	rows, err := p.s.reads.QueryContext(ctx, "SELECT s.revision, s.whole, COALESCE(p.tool, ''), COALESCE(p.pinned, ''), "+
+		"COALESCE(p.waiting, ''), COALESCE(p.gone, 0), COALESCE(p.changed, 0) "+
+		"FROM pin_servers AS s LEFT JOIN pins AS p ON p.server = s.server WHERE s.server = $1", server)
+	if err != nil {
+		return nil, fmt.Errorf("read pins: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var t pin.Tool
+		var whole, gone, changed int64
+		if err := rows.Scan(&r.Revision, &whole, &t.Name, &t.Pinned, &t.Waiting, &gone, &changed); err != nil {
+			return nil, fmt.Errorf("read pins: %w", err)
+		}
+		r.Whole, t.Gone, t.Changed = whole == 1, gone == 1, instant(changed)
+		if t.Name != "" {
+			r.Tools[t.Name] = &t
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read pins: %w", err)
+	}
+	return r, nil
+}
+
+// Save implements [pin.Store].
+func (p *Pins) Save(ctx context.Context, server string, c *pin.Changes) (saved bool, err error) {
+	tx, err := p.s.writes.BeginTx(ctx, nil)
+	if err != nil {
+		return false, fmt.Errorf("write pins: %w", err)
+	}
+	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to undo
+	done, err := tx.ExecContext(ctx, "INSERT INTO pin_servers (server, revision, whole) VALUES ($1, 1, $2) ON CONFLICT (server) DO UPDATE "+
+		"SET revision = pin_servers.revision + 1, whole = excluded.whole WHERE pin_servers.revision = $3", server, bit(c.Whole), c.Since)
+	if err != nil {
+		return false, fmt.Errorf("write pins: %w", err)
+	}
+	if n, err := done.RowsAffected(); err != nil || n == 0 {
+		return false, err // another process has changed them
+	}
+	for _, t := range c.Tools {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO pins (server, tool, pinned, waiting, gone, changed) VALUES ($1, $2, $3, $4, $5, $6) "+
+			"ON CONFLICT (server, tool) DO UPDATE SET pinned = excluded.pinned, waiting = excluded.waiting, gone = excluded.gone, "+
+			"changed = excluded.changed", server, t.Name, t.Pinned, t.Waiting, bit(t.Gone), micros(t.Changed)); err != nil {
+			return false, fmt.Errorf("write pins: %w", err)
+		}
+	}
+	for _, name := range c.Dropped {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM pins WHERE server = $1 AND tool = $2", server, name); err != nil {
+			return false, fmt.Errorf("write pins: %w", err)
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return false, fmt.Errorf("write pins: %w", err)
+	}
+	return true, nil
+}
+
+// Waiting returns how many changes wait at each server that has pins.
+func (p *Pins) Waiting(ctx context.Context) (map[string]int, error) {
+	rows, err := p.s.reads.QueryContext(ctx, "SELECT s.server, COUNT(p.tool) FROM pin_servers AS s LEFT JOIN pins AS p "+
+		"ON p.server = s.server AND (p.waiting <> '' OR p.gone = 1) GROUP BY s.server")
+	if err != nil {
+		return nil, fmt.Errorf("count pins: %w", err)
+	}
+	defer rows.Close()
+	count := map[string]int{}
+	for rows.Next() {
+		var server string
+		var n int
+		if err := rows.Scan(&server, &n); err != nil {
+			return nil, fmt.Errorf("count pins: %w", err)
+		}
+		count[server] = n
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("count pins: %w", err)
+	}
+	return count, nil
+}
+
+func bit(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
