@@ -86,7 +86,8 @@ func (c *pinned) open(ctx context.Context, env *term.Environment) (*store.Store,
 	switch {
 	case err != nil:
 	case r.Revision == 0:
-		err = term.Hint(fmt.Errorf("nothing is pinned of a server %s", visible.Escape(c.Server)), "`recourse pin ls --all` lists what is pinned")
+		err = term.Hint(fmt.Errorf("nothing is pinned of a server %s", visible.Escape(c.Server)),
+			"`recourse pin ls --all` lists what is pinned")
 	case c.Tool != "" && r.Tools[c.Tool] == nil:
 		err = term.Hint(fmt.Errorf("%s has no such tool", c.Server), "`recourse pin ls --all` lists the tools")
 	}
@@ -103,8 +104,8 @@ type pinShowCommand struct {
 
 // Help shows an example.
 func (*pinShowCommand) Help() string {
-	return "A line that begins with - is what clients get, and one with + what the server says now. With a tool that has not changed, its " +
-		"definition is shown.\n\nExample:\n\n    recourse pin show farm get_field"
+	return "A line that begins with - is what clients get, and one with + what the server says now. With a tool that has not changed, " +
+		"its definition is shown.\n\nExample:\n\n    recourse pin show farm get_field"
 }
 
 // Run shows it.

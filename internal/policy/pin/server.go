@@ -75,7 +75,8 @@ func (s *Server) Offer(ctx context.Context, p *Page) ([]json.Value, error) {
 		return nil, err
 	}
 	if err != nil {
-		s.log.LogAttrs(ctx, slog.LevelError, "pins cannot be read or written: what is known of them is used", slog.String("cause", err.Error()))
+		s.log.LogAttrs(ctx, slog.LevelError, "pins cannot be read or written: what is known of them is used",
+			slog.String("cause", err.Error()))
 	}
 	if p.Old && !s.have.Whole {
 		return p.Tools, nil
@@ -286,7 +287,8 @@ func (s *Server) tell(ctx context.Context, d *difference) {
 	for _, kind := range slices.Sorted(maps.Keys(by)) {
 		attrs = append(attrs, slog.Any(kind, brief(by[kind])), slog.Int(kind+"_tools", len(by[kind])))
 	}
-	s.log.LogAttrs(ctx, slog.LevelWarn, "the server has changed its tools: this is held back until it is accepted with recourse pin", attrs...)
+	s.log.LogAttrs(ctx, slog.LevelWarn, "the server has changed its tools: this is held back until it is accepted with recourse pin",
+		attrs...)
 }
 
 // brief returns the first of some names, none of them long.
