@@ -24,9 +24,11 @@ func TestNameOf(t *testing.T) {
 		"npx -y github:somebody/tavily-mcp":                        "",
 		"npx -y ./tavily-mcp":                                      "",
 		"npx -y":                                                   "",
+
 		"node --import x.js /opt/node_modules/@upstash/context7-mcp/dist/index.js": "npm @upstash/context7-mcp",
 		"node /opt/node_modules/a/node_modules/tavily-mcp/index.js":                "npm tavily-mcp",
-		"node tavily-mcp/index.js":                                                      "",
+		"node tavily-mcp/index.js": "",
+
 		"uvx mcp-server-git --repository .":                                             "pypi mcp-server-git",
 		"uvx --python 3.12 mcp-server-git@latest":                                       "pypi mcp-server-git",
 		"uvx --from awslabs.aws-api_mcp_server[x]==1.5 server":                          "pypi awslabs-aws-api-mcp-server",
