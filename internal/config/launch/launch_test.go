@@ -23,11 +23,11 @@ func TestNameOf(t *testing.T) {
 		"bunx tavily-mcp":                                          "npm tavily-mcp",
 		"npx -y github:somebody/tavily-mcp":                        "",
 		"npx -y ./tavily-mcp":                                      "",
+		"node tavily-mcp/index.js":                                 "",
 		"npx -y":                                                   "",
 
 		"node --import x.js /opt/node_modules/@upstash/context7-mcp/dist/index.js": "npm @upstash/context7-mcp",
 		"node /opt/node_modules/a/node_modules/tavily-mcp/index.js":                "npm tavily-mcp",
-		"node tavily-mcp/index.js": "",
 
 		"uvx mcp-server-git --repository .":                                             "pypi mcp-server-git",
 		"uvx --python 3.12 mcp-server-git@latest":                                       "pypi mcp-server-git",
