@@ -1,8 +1,7 @@
 // Package charts checks the Helm chart in deploy/kubernetes, in a module of its own: Helm is large.
-package charts
+package charts_test
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"maps"
@@ -80,7 +79,8 @@ type (
 		Kind    string `json:"kind"`
 	}
 	monitor struct {
-		kind     `json:",inline"`
+		kind `json:",inline"`
+
 		Metadata meta `json:"metadata"`
 		Spec     struct {
 			JobLabel  string         `json:"jobLabel"`
@@ -92,7 +92,8 @@ type (
 		} `json:"spec"`
 	}
 	rules struct {
-		kind     `json:",inline"`
+		kind `json:",inline"`
+
 		Metadata meta           `json:"metadata"`
 		Spec     map[string]any `json:"spec"`
 	}
@@ -179,7 +180,7 @@ func TestNonsense(t *testing.T) {
 		t.Error("the chart was rendered without servers")
 	}
 	if text, err := render(t, chartutil.MergeTables(map[string]any{"store": map[string]any{"secret": ""}}, example(t))); err != nil ||
-		bytes.Contains([]byte(text), []byte("RECOURSE_STORE")) {
+		strings.Contains(text, "RECOURSE_STORE") {
 		t.Errorf("without a store: %v", err)
 	}
 }
