@@ -40,7 +40,10 @@ func descriptions(tb testing.TB, c *testkit.Client) map[string]string {
 	tb.Helper()
 	a := c.MustListTools(tb)
 	var list struct {
-		Tools []struct{ Name, Description string }
+		Tools []struct {
+			Name        string `json:"name"`
+			Description string `json:"description"`
+		} `json:"tools"`
 	}
 	if err := json.Unmarshal(a.Message.Result, &list); err != nil {
 		tb.Fatalf("got %s: %v", a.Body, err)
@@ -186,12 +189,16 @@ func TestPinsAreBounded(t *testing.T) {
 		srv.SetTools(described("pay", fmt.Sprint("Pays ", i)), described(fmt.Sprint("new_", i), ""))
 		descriptions(t, c)
 	}
-	srv.SetTools(described("pay", strings.Repeat("x", 5<<20)))
+	tools := []testkit.Tool{described("pay", "Changed.")}
+	for i := range 2500 {
+		tools = append(tools, described(fmt.Sprint("more_", i), ""))
+	}
+	srv.SetTools(tools...)
 	if got := descriptions(t, c)["pay"]; got != "Pays." {
 		t.Errorf("got %.100s", got)
 	}
 	r, err := s.Pins().Load(t.Context(), "farm")
-	if err != nil || len(r.Tools) > 20 || heldBack(front) != 100 {
+	if err != nil || len(r.Tools) > 2000 || len(r.Tools) < 1900 || heldBack(front) != 100 {
 		t.Errorf("%d tools are kept, and %d lines told: %v", len(r.Tools), heldBack(front), err)
 	}
 }

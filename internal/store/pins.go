@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/recoursehq/recourse/internal/policy/pin"
 )
@@ -69,22 +71,47 @@ func (p *Pins) Save(ctx context.Context, server string, c *pin.Changes) (saved b
 	if n, err := done.RowsAffected(); err != nil || n == 0 {
 		return false, err // another process has changed them
 	}
-	for _, t := range c.Tools {
-		if _, err := tx.ExecContext(ctx, "INSERT INTO pins (server, tool, pinned, waiting, gone, changed) VALUES ($1, $2, $3, $4, $5, $6) "+
-			"ON CONFLICT (server, tool) DO UPDATE SET pinned = excluded.pinned, waiting = excluded.waiting, gone = excluded.gone, "+
-			"changed = excluded.changed", server, t.Name, t.Pinned, t.Waiting, bit(t.Gone), micros(t.Changed)); err != nil {
-			return false, fmt.Errorf("write pins: %w", err)
-		}
-	}
-	for _, name := range c.Dropped {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM pins WHERE server = $1 AND tool = $2", server, name); err != nil {
-			return false, fmt.Errorf("write pins: %w", err)
-		}
+	if err := writePins(ctx, tx, server, c); err != nil {
+		return false, fmt.Errorf("write pins: %w", err)
 	}
 	if err := tx.Commit(); err != nil {
 		return false, fmt.Errorf("write pins: %w", err)
 	}
 	return true, nil
+}
+
+// writePins writes many rows at a time, since the database may be far away.
+func writePins(ctx context.Context, tx *sql.Tx, server string, c *pin.Changes) error {
+	const most = 100
+	for part := range slices.Chunk(c.Tools, most) {
+		var v conditions
+		rows := make([]string, len(part))
+		for i, t := range part {
+			rows[i] = "(" + strings.Join([]string{
+				v.value(server), v.value(t.Name), v.value(t.Pinned), v.value(t.Waiting), v.value(bit(t.Gone)), v.value(micros(t.Changed)),
+			}, ", ") + ")"
+		}
+		//nolint:gosec // it names parameters only
+		if _, err := tx.ExecContext(ctx, "INSERT INTO pins (server, tool, pinned, waiting, gone, changed) VALUES "+strings.Join(rows, ", ")+
+			" ON CONFLICT (server, tool) DO UPDATE SET pinned = excluded.pinned, waiting = excluded.waiting, gone = excluded.gone, "+
+			"changed = excluded.changed", v.values...); err != nil {
+			return err
+		}
+	}
+	for part := range slices.Chunk(c.Dropped, most) {
+		var v conditions
+		where := "server = " + v.value(server)
+		names := make([]string, len(part))
+		for i, name := range part {
+			names[i] = v.value(name)
+		}
+		//nolint:gosec // it names parameters only
+		if _, err := tx.ExecContext(ctx, "DELETE FROM pins WHERE "+where+" AND tool IN ("+strings.Join(names, ", ")+")", v.values...,
+		); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Waiting returns how many changes wait at each server that has pins.

@@ -25,8 +25,9 @@ const (
 	maxLines = 100
 	maxNames = 10
 	maxTold  = 10_000
-	// storeTime limits how long the store may take.
-	storeTime = 5 * time.Second
+	// storeTime limits how long the store may take. If that is not enough, or it fails, it is left alone for storeRest.
+	storeTime = 2 * time.Second
+	storeRest = 2 * time.Second
 )
 
 // A Server holds back what a server changes.
@@ -41,6 +42,8 @@ type Server struct {
 	told  map[[sha256.Size]byte]bool // changes
 	lines int                        // logged since the hour began
 	hour  time.Time
+	rests time.Time // until then the store is left alone
+	fault error     // why
 }
 
 // NewServer returns the pins of a server.
@@ -64,7 +67,7 @@ type Page struct {
 
 // Offer returns the pinned definitions of the tools on a page, without those that are not offered.
 func (s *Server) Offer(ctx context.Context, p *Page) ([]json.Value, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer cancel()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +89,7 @@ func (s *Server) Offer(ctx context.Context, p *Page) ([]json.Value, error) {
 
 // Offers reports whether clients may call a tool: it is pinned, or the server's tools are not known yet.
 func (s *Server) Offers(ctx context.Context, tool string) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer cancel()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,15 +105,28 @@ func (s *Server) Offers(ctx context.Context, tool string) (bool, error) {
 
 // refresh reads the pins, if others have changed them.
 func (s *Server) refresh(ctx context.Context) error {
+	if time.Now().Before(s.rests) {
+		return s.fault
+	}
 	now, err := s.store.Revision(ctx, s.name)
-	if err != nil || s.have != nil && s.have.Revision == now {
-		return err
+	if err == nil && s.have != nil && s.have.Revision == now {
+		return nil
 	}
-	have, err := s.store.Load(ctx, s.name)
+	var have *Record
 	if err == nil {
-		s.have = have
-		clear(s.told) // what has been accepted may change again
+		have, err = s.store.Load(ctx, s.name)
 	}
+	if err != nil {
+		return s.rest(err)
+	}
+	s.have = have
+	clear(s.told) // what has been accepted may change again
+	return nil
+}
+
+// rest notes that the store has failed.
+func (s *Server) rest(err error) error {
+	s.rests, s.fault = time.Now().Add(storeRest), err
 	return err
 }
 
@@ -127,7 +143,7 @@ func (s *Server) note(ctx context.Context, p *Page) error {
 		}
 		saved, err := s.store.Save(ctx, s.name, &d.Changes)
 		if err != nil {
-			return err
+			return s.rest(err)
 		}
 		if saved {
 			s.take(&d.Changes)
