@@ -80,7 +80,7 @@ func (c *WrapCommand) Run(ctx context.Context, env *term.Environment) error {
 		return err
 	}
 	defer kept.close(ctx, log)
-	g, err := gateway.NewReaching(gateway.Reach{Pins: kept.pins()}, cfg, set, log)
+	g, err := gateway.NewReaching(gateway.Reach{Once: kept.once(), Pins: kept.pins()}, cfg, set, log)
 	if err != nil {
 		return err
 	}
