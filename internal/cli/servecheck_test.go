@@ -69,7 +69,7 @@ func TestCheckStores(t *testing.T) {
 		"no Redis":             {"redis: redis://:hunter2@127.0.0.1:1", cli.ExitOK, "", "warning: Redis cannot be used now: count in Redis: dial tcp 127.0.0.1:1: "},
 		"a store without a program": {
 			"store: " + at("newer.db") + "\nservers: {tool: {command: [no-such-program]}}", cli.ExitFailure, "",
-			"this program knows 6\ncannot find the program no-such-program (server tool)",
+			"\ncannot find the program no-such-program (server tool)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
