@@ -185,11 +185,15 @@ for line in lines_of("advice.jsonl") if more else ():
         compare(line["hint"], "advised", [(line["tool"], line["args"], line["hint"])] if line["tool"] else [], got)
 
 
+async def at_once(seconds):
+    """Waits no time."""
+
+
 async def expected(line):
     """Returns the sentence of the failure in a success that does not look like one."""
     expecting = recourse_client.Contract({**contract.table, "form": 1, "verify": {}, "expects": {"get": line["expects"]}})
     try:
-        await recover(Scripted(lambda _: line["result"]), expecting).call_tool("get", line["arguments"])
+        await recover(Scripted(lambda _: line["result"]), expecting, Options(sleep=at_once)).call_tool("get", line["arguments"])
     except Failure as failure:
         return str(failure)
     return ""
@@ -248,14 +252,12 @@ async def limited():
 
 async def untrusted():
     """An untrusted server's word that a write took no effect does not count."""
-    async def sleep(seconds):
-        pass
     safe = {"v": 1, "kind": "timeout", "retry": "same_call", "effect": "none"}
     limited = {"v": 1, "kind": "rate_limited", "retry": "same_call"}  # a kind is a word, too
     for said, trusted, want in ((safe, True, 4), (safe, False, 1), (limited, True, 4), (limited, False, 1)):
         session = Scripted(lambda _: {"content": [], "structuredContent": said, "isError": True})
         try:
-            await recover(session, contract, Options(trusted=trusted, sleep=sleep)).call_tool("tool", {})
+            await recover(session, contract, Options(trusted=trusted, sleep=at_once)).call_tool("tool", {})
         except Failure:
             pass
         compare("trusted", "calls", want, session.sent)
@@ -276,7 +278,7 @@ async def untrusted():
                 raise kind(number)
             session = Scripted(refuse)
             try:
-                await recover(session, contract, Options(trusted=False, sleep=sleep)).call_tool("tool", {})
+                await recover(session, contract, Options(trusted=False, sleep=at_once)).call_tool("tool", {})
             except Failure:
                 pass
             compare("untrusted", f"calls after {kind.__name__} {number}", 4 if (kind, number) == (StatusError, 429) else 1, session.sent)
@@ -286,7 +288,7 @@ async def untrusted():
     lost = {"v": 1, "kind": "timeout", "effect": "unknown", "verify": {"tool": "look", "args": {"id": "other"}}}
     for name, said in ("connect", unauthenticated), ("verify", lost):
         session = Scripted(lambda _: {"content": [], "structuredContent": said, "isError": True})
-        options = Options(trusted=False, sleep=sleep, natures={"look": "reads"})
+        options = Options(trusted=False, sleep=at_once, natures={"look": "reads"})
         options.connect = lambda failure: None
         if hasattr(options, "landed"):
             options.landed = lambda verification: False
@@ -303,8 +305,6 @@ async def connected():
         def __init__(self, status):
             self.response = type("Response", (), {"status_code": status, "headers": {}, "text": ""})
 
-    async def sleep(seconds):
-        pass
     for name, statuses, want in (("down", [502, 503], "session"), ("refused", [401, 502], "unauthenticated")):
         left = list(statuses)
 
@@ -313,7 +313,7 @@ async def connected():
                 raise StatusError(left.pop(0))
             return "session"
         try:
-            got = await recourse_client.recover_connect(connect, contract, Options(sleep=sleep))
+            got = await recourse_client.recover_connect(connect, contract, Options(sleep=at_once))
         except Failure as failure:
             got = failure.kind
         compare("recover_connect", name, want, got)
