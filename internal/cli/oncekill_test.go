@@ -25,7 +25,7 @@ import (
 func TestLongOnceUnderKills(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	lasts, kills, address, replicas := time.Minute, 25, "sqlite:"+filepath.Join(t.TempDir(), "once.db"), 1
+	lasts, kills, address, replicas := 25*time.Second, 10, "sqlite:"+filepath.Join(t.TempDir(), "once.db"), 1
 	var database *service.Process
 	if full, err := time.ParseDuration(os.Getenv("RECOURSE_TEST_ONCE")); err == nil {
 		database = service.NewPostgres(t)
