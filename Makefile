@@ -79,6 +79,7 @@ test-long: ## Run the tests that take long, which test leaves out
 	@cd tools/simulate && RECOURSE_TEST_LONG=1 go test -timeout $(TIMEOUT) -run '^TestLong' ./...
 
 .PHONY: test-dist
+test-dist: TIMEOUT := 15m
 test-dist: ## Build a release, and look into it
 	@cd tools/dist && go test -timeout $(TIMEOUT) ./...
 
