@@ -1,12 +1,13 @@
 #!/bin/sh
-# Sees to it that redis-server, PostgreSQL and Chromium are there, which some tests start for themselves. With CI=true it installs Debian's
-# packages where it may, and fails where it may not; otherwise it names the tests that are left out.
+# Sees to it that redis-server, PostgreSQL, Chromium and systemd are there, which some tests start for themselves. With CI=true it
+# installs Debian's packages where it may, and fails where it may not; otherwise it names the tests that are left out.
 set -eu
 cd "$(dirname "$0")/.."
 
 missing() {
 	command -v redis-server >/dev/null || echo redis-server
 	command -v chromium >/dev/null || echo chromium
+	command -v systemd-analyze >/dev/null || echo systemd
 	for initdb in /usr/lib/postgresql/*/bin/initdb "$(command -v initdb || :)"; do
 		[ ! -x "$initdb" ] || return 0
 	done
@@ -18,6 +19,7 @@ name_tests() {
 	asks=$(echo "$packages" | sed '
 		s/^redis-server$/service\\.(New)?Redis\\(/
 		s/^postgresql$/service\\.(New)?Postgres\\(/
+		s/^systemd$/"systemd-analyze"/
 		s/^chromium$/browser\\.Open\\(/' | paste -s -d '|')
 	find . -name '*_test.go' ! -path './.tools/*' -exec awk -v asks="$asks" '
 		/^func / { name = $2; sub(/\(.*/, "", name) }

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"database/sql"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/store"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/service"
 )
 
@@ -52,7 +54,7 @@ func TestRestorePostgres(t *testing.T) {
 	from, to := service.Postgres(t), service.Postgres(t)
 	for _, program := range []string{"pg_dump", "psql"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("no %s here", program)
+			testkit.LeaveOut(t, fmt.Errorf("%s is not installed", program))
 		}
 	}
 	s := open(t, from)
