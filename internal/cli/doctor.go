@@ -3,12 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
-	"math"
 	"net/http"
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -73,23 +71,14 @@ func (d *doctor) warnf(format string, args ...any) {
 	d.env.Painter(d.env.Stderr).Printf(term.Plain, "recourse: warning: %s\n", fmt.Sprintf(format, args...))
 }
 
-// atOnce is how many servers are visited in parallel.
-const atOnce = 4
-
 // servers looks at each server, and prints what it says in the order of the file.
 func (d *doctor) servers(ctx context.Context, servers config.Servers) {
 	visits, errs := make([]*client.Visit, len(servers)), make([]error, len(servers))
-	free := make(chan struct{}, atOnce)
-	var all sync.WaitGroup
+	var all client.Visits
 	for i, s := range servers {
-		if notTried(s) != "" {
-			continue
+		if notTried(s) == "" {
+			all.Go(func() { visits[i], errs[i] = placeOf(s).Visit(ctx) })
 		}
-		all.Go(func() {
-			free <- struct{}{}
-			defer func() { <-free }()
-			visits[i], errs[i] = placeOf(s).Visit(ctx)
-		})
 	}
 	all.Wait()
 	for i, s := range servers {
@@ -215,6 +204,3 @@ func named(names []string) string {
 
 // oneLine returns a server's words so that they stay within a line, as in a comment.
 func oneLine(words string) string { return strings.Join(strings.Fields(visible.Escape(words)), " ") }
-
-// noLimit is the room on a disk of which nothing is known.
-const noLimit = math.MaxInt64

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -77,6 +78,9 @@ func (d *doctor) store(cfg *config.Config) {
 		d.warnf("the store may grow by %d MiB (`max_size` of `journal`), and its disk has %d MiB left", wants>>20, free>>20)
 	}
 }
+
+// noLimit is the room on a disk of which nothing is known.
+const noLimit = math.MaxInt64
 
 // soon is how long before its end a key is worth a warning.
 const soon = 30 * 24 * time.Hour

@@ -23,6 +23,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/cli/client"
+	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/internal/upstream/openapi"
@@ -75,7 +76,7 @@ func (c *importOpenAPI) Run(ctx context.Context, env *term.Environment) error {
 	contractFile := c.Name + "-contract.yaml"
 	beside := filepath.Join(filepath.Dir(c.Output), contractFile)
 	for _, file := range []string{c.Output, beside} {
-		if isThere(file) {
+		if load.IsThere(file) {
 			return term.Usage(term.Hint(
 				fmt.Errorf("%s already exists", file), "nothing was written; choose another file with -o, or remove that one",
 			))

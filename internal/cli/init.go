@@ -47,7 +47,7 @@ const schemaFile = "recourse.schema.json"
 
 // Run writes the files.
 func (c *initCommand) Run(ctx context.Context, env *term.Environment, command term.ServerCommand) error {
-	if isThere(c.Output) {
+	if load.IsThere(c.Output) {
 		return term.Usage(term.Hint(
 			fmt.Errorf("%s already exists", c.Output), "nothing was written; choose another file with -o, or remove that one",
 		))

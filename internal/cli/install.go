@@ -57,7 +57,7 @@ func (c *installCommand) Run(ctx context.Context, env *term.Environment) error {
 	var files []*hosts.File
 	for _, path := range paths {
 		file, err := load.Hosts(path, hosts.LoadSome)
-		if _, mistaken := errors.AsType[strictyaml.Errors](err); mistaken && c.Undo && isThere(hosts.Backup(path)) {
+		if _, mistaken := errors.AsType[strictyaml.Errors](err); mistaken && c.Undo && load.IsThere(hosts.Backup(path)) {
 			term.Printf(env.Stderr, "recourse: the original without the wrapper is kept as %s\n", hosts.Backup(path))
 		}
 		if err == nil && c.File != "" {
@@ -118,11 +118,6 @@ func (c *installCommand) paths(env *term.Environment) ([]string, error) {
 		return nil, term.Usage(term.Hint(errors.New("no host has a file here"), "give FILE"))
 	}
 	return all, nil
-}
-
-func isThere(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // install puts the wrapper into a file.

@@ -48,10 +48,8 @@ func (*installCommand) status(ctx context.Context, env *term.Environment, paths 
 	}
 }
 
-const (
-	statusTimeout = 15 * time.Second // for a server to start and to list its tools
-	statusAtOnce  = 4                // servers that are tried at a time
-)
+// statusTimeout is for a server to start and to list its tools.
+const statusTimeout = 15 * time.Second
 
 // tryServers prints one line per server of a file, as they answer, and counts those that do not start.
 func tryServers(ctx context.Context, env *term.Environment, path string, file *hosts.File) (tried, bad int) {
@@ -64,8 +62,7 @@ func tryServers(ctx context.Context, env *term.Environment, path string, file *h
 	}
 	out := env.Painter(env.Stdout)
 	var printing sync.Mutex
-	var trying sync.WaitGroup
-	slots := make(chan struct{}, statusAtOnce)
+	var trying client.Visits
 	for _, s := range file.Servers {
 		name := s.String()
 		if why, ok := left[name]; ok {
@@ -80,8 +77,6 @@ func tryServers(ctx context.Context, env *term.Environment, path string, file *h
 		}
 		tried++
 		trying.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
 			answer, err := tryServer(ctx, env, path, s)
 			printing.Lock()
 			defer printing.Unlock()

@@ -67,14 +67,18 @@ func (c *CallCommand) Run(ctx context.Context, env *term.Environment, command te
 		return failedCall(reader, err)
 	}
 	defer session.Close()
-	asTexts(ctx, session.ClientSession, c.Tool, arguments)
+	var tools []*mcp.Tool // if a server cannot list its tools, the call is still made
+	if c.Recover || slices.ContainsFunc(slices.Collect(maps.Values(arguments)), isPlain) {
+		tools, _, _ = ListTools(ctx, session.ClientSession)
+	}
+	asTexts(tools, c.Tool, arguments)
 	params := &mcp.CallToolParams{Name: c.Tool, Arguments: arguments}
 	if c.Key != "" {
 		params.Meta = mcp.Meta{once.KeyMembers[0]: c.Key}
 	}
 	var result *mcp.CallToolResult
 	if c.Recover {
-		result, err = c.recover(ctx, env, session, reader.Weak, params)
+		result, err = c.recover(ctx, env, session, reader.Weak, tools, params)
 	} else {
 		result, err = session.CallTool(ctx, params)
 	}
@@ -153,14 +157,8 @@ func (c *CallCommand) arguments() (map[string]any, error) {
 	return arguments, nil
 }
 
-// asTexts makes a text of each plain value that is JSON, such as 5, if the tool's inputSchema has a string there. If the server
-// cannot list its tools, the call is made as it is.
-func asTexts(ctx context.Context, session *mcp.ClientSession, tool string, arguments map[string]any) {
-	written := func(value any) bool { raw, ok := value.(json.RawMessage); return ok && isPlain(raw) }
-	if !slices.ContainsFunc(slices.Collect(maps.Values(arguments)), written) {
-		return
-	}
-	tools, _, _ := ListTools(ctx, session)
+// asTexts makes a text of each plain value that is JSON, such as 5, if the tool's inputSchema has a string there.
+func asTexts(tools []*mcp.Tool, tool string, arguments map[string]any) {
 	i := slices.IndexFunc(tools, func(t *mcp.Tool) bool { return t.Name == tool })
 	if i < 0 {
 		return
@@ -174,14 +172,17 @@ func asTexts(ctx context.Context, session *mcp.ClientSession, tool string, argum
 		return
 	}
 	for name, value := range arguments {
-		if raw, ok := value.(json.RawMessage); ok && isPlain(raw) && schema.Properties[name].Type == "string" {
+		if raw, ok := value.(json.RawMessage); ok && isPlain(value) && schema.Properties[name].Type == "string" {
 			arguments[name] = string(raw)
 		}
 	}
 }
 
-// isPlain reports whether an argument is JSON, but not a JSON string.
-func isPlain(raw json.RawMessage) bool { return !bytes.HasPrefix(bytes.TrimSpace(raw), []byte{'"'}) }
+// isPlain reports whether an argument was written as JSON, but not as a JSON string.
+func isPlain(value any) bool {
+	raw, ok := value.(json.RawMessage)
+	return ok && !bytes.HasPrefix(bytes.TrimSpace(raw), []byte{'"'})
+}
 
 // printResult prints the texts of a result, and everything else as JSON.
 func printResult(out io.Writer, result *mcp.CallToolResult) error {

@@ -49,8 +49,9 @@ func (l *ServerFlags) list(ctx context.Context, env *term.Environment, command t
 	return listed, about, nil
 }
 
-// ListTools returns all pages of a server's list, and the _meta of the last one.
+// ListTools returns all pages of a server's list, not nil, and the _meta of the last one.
 func ListTools(ctx context.Context, session *mcp.ClientSession) (tools []*mcp.Tool, about mcp.Meta, err error) {
+	tools = []*mcp.Tool{}
 	for params := (&mcp.ListToolsParams{}); ; {
 		page, err := session.ListTools(ctx, params)
 		if err != nil {

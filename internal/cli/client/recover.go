@@ -45,10 +45,11 @@ func (c *CallCommand) rules(env *term.Environment, rules *contract.Contract) (*c
 
 // recover calls the tool with package recovery, and reports each wait.
 func (c *CallCommand) recover(
-	ctx context.Context, env *term.Environment, session *liveSession, rules *contract.Contract, params *mcp.CallToolParams,
+	ctx context.Context, env *term.Environment, session *liveSession, rules *contract.Contract,
+	tools []*mcp.Tool, params *mcp.CallToolParams,
 ) (*mcp.CallToolResult, error) {
 	rules, options := c.rules(env, rules)
-	if tools, _, err := ListTools(ctx, session.ClientSession); err == nil { // if a server cannot list its tools, the call is still made
+	if tools != nil {
 		options = append(options, recovery.WithTools(tools))
 	}
 	return recovery.New(session, rules, options...).CallTool(ctx, params)

@@ -41,6 +41,29 @@ type Visit struct {
 	Ahead  time.Duration // by how much its clock is ahead of ours, to a second; 0 if it does not say
 }
 
+// atOnce is how many servers are visited at a time.
+const atOnce = 4
+
+// Visits go on side by side, a few at a time. The zero value has none.
+type Visits struct {
+	all  sync.WaitGroup
+	once sync.Once
+	free chan struct{}
+}
+
+// Go makes a visit, as soon as there are few enough others.
+func (v *Visits) Go(visit func()) {
+	v.once.Do(func() { v.free = make(chan struct{}, atOnce) })
+	v.all.Go(func() {
+		v.free <- struct{}{}
+		defer func() { <-v.free }()
+		visit()
+	})
+}
+
+// Wait returns when all visits are over.
+func (v *Visits) Wait() { v.all.Wait() }
+
 // Visit starts or reaches the server, asks for its tools, and leaves; nothing of the program is left running. The error says
 // why that failed, for a program with what it wrote about it. The visit is never nil.
 func (p *Place) Visit(ctx context.Context) (*Visit, error) {

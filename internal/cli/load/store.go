@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/cli/term"
@@ -43,8 +42,8 @@ func (c *StoreFlags) Address(env *term.Environment) (string, error) {
 	if c.Store != "" {
 		return c.Store, nil
 	}
-	if address, ok := userStore(); ok && c.Config == defaultConfig && !isThere(c.Config) && isThere(strings.TrimPrefix(address, sqlite)) {
-		return address, nil
+	if file, err := userStore(); err == nil && c.Config == defaultConfig && !IsThere(c.Config) && IsThere(file) {
+		return sqlite + file, nil
 	}
 	cfg, err := c.ReadConfig(env)
 	if err != nil {
@@ -61,25 +60,26 @@ const (
 	sqlite        = "sqlite:"
 )
 
-// userStore returns the address of the store of wrappers that keep a journal, in the user's own folder for configurations.
-func userStore() (address string, ok bool) {
+// userStore returns the file in which wrappers keep a journal, in the user's own folder for configurations.
+func userStore() (file string, err error) {
 	folder, err := os.UserConfigDir()
-	return sqlite + filepath.Join(folder, "recourse", "recourse.db"), err == nil
+	return filepath.Join(folder, "recourse", "recourse.db"), err
 }
 
 // MakeUserStore returns the address of the store of wrappers that keep a journal, and makes its folder.
 func MakeUserStore() (address string, err error) {
-	address, ok := userStore()
-	if !ok {
+	file, err := userStore()
+	if err != nil {
 		return "", term.Usage(errors.New("--journal needs a folder of the user's own: set HOME"))
 	}
-	if err := os.MkdirAll(filepath.Dir(strings.TrimPrefix(address, sqlite)), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return "", fmt.Errorf("keep a journal: %w", err)
 	}
-	return address, nil
+	return sqlite + file, nil
 }
 
-func isThere(path string) bool {
+// IsThere reports whether there is a file or folder of that name.
+func IsThere(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
