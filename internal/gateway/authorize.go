@@ -209,19 +209,14 @@ func (p permission) editList(text []byte) []byte {
 		return text
 	}
 	all, _ := json.Items(list, math.MaxInt)
-	kept := []byte{'['}
+	kept := all[:0]
 	for _, raw := range all {
-		if raw = p.listedTool(raw); raw == nil {
-			continue
+		if raw = p.listedTool(raw); raw != nil {
+			kept = append(kept, raw)
 		}
-		if len(kept) > 1 {
-			kept = append(kept, ',')
-		}
-		kept = append(kept, raw...)
 	}
-	kept = append(kept, ']')
 	return json.Change(text, "result", func(result json.Value) json.Value {
-		result = json.Change(result, "tools", func(json.Value) json.Value { return kept })
+		result = json.Change(result, "tools", func(json.Value) json.Value { return json.Array(kept) })
 		if p.on.grants == nil {
 			return result
 		}

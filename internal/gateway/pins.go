@@ -60,14 +60,7 @@ func (c *call) pinnedPage(result, cursor json.Value, old bool) (json.Value, erro
 	if page.Reread {
 		c.on.backend.Lists.Changed(listRequest{c}.Key())
 	}
-	tools := json.Value{'['}
-	for i, raw := range offered {
-		if i > 0 {
-			tools = append(tools, ',')
-		}
-		tools = append(tools, raw...)
-	}
-	return json.Change(result, "tools", func(json.Value) json.Value { return append(tools, ']') }), nil
+	return json.Change(result, "tools", func(json.Value) json.Value { return json.Array(offered) }), nil
 }
 
 // refuseUnpinned refuses the call of a tool that nobody has accepted, as one that there is not, whether or not the server lists it.

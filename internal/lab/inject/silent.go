@@ -53,14 +53,7 @@ func (f *Fault) cutList(list json.Value) json.Value {
 			keep = len(items) / 2
 		}
 	}
-	text := []byte{'['}
-	for i, item := range items[:min(keep, len(items))] {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = append(text, item...)
-	}
-	return append(text, ']')
+	return json.Array(items[:min(keep, len(items))])
 }
 
 // thinResult does so with the content of a tool result: its structuredContent, and texts that are JSON. The
@@ -83,14 +76,10 @@ func (f *Fault) thinResult(method string, result json.Value) json.Value {
 
 func (f *Fault) thinTexts(content json.Value) json.Value {
 	blocks, _ := json.Items(content, maxItems)
-	text := []byte{'['}
 	for i, block := range blocks {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = append(text, f.thinText(block)...)
+		blocks[i] = f.thinText(block)
 	}
-	return append(text, ']')
+	return json.Array(blocks)
 }
 
 func (f *Fault) thinText(block json.Value) json.Value {

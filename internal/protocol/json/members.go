@@ -120,6 +120,18 @@ func (l *Members) Some(name string, value Value) {
 	}
 }
 
+// Array writes a list of values.
+func Array(items []Value) Value {
+	list := []byte{'['}
+	for i, item := range items {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, item...)
+	}
+	return append(list, ']')
+}
+
 // Texts writes a list of texts.
 func Texts(texts []string) Value {
 	list := []byte{'['}

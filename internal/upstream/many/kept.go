@@ -48,14 +48,11 @@ type items []item
 
 // value returns the items as an array.
 func (all items) value() json.Value {
-	value := json.Value{'['}
+	values := make([]json.Value, len(all))
 	for i, it := range all {
-		if i > 0 {
-			value = append(value, ',')
-		}
-		value = append(value, it.Raw...)
+		values[i] = it.Raw
 	}
-	return append(value, ']')
+	return json.Array(values)
 }
 
 // index makes l ready for use.
