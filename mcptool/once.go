@@ -39,9 +39,9 @@ const (
 // A client sends a key of its own in _meta["io.github.recoursehq/idempotencyKey"] or the header Idempotency-Key. Callers are told apart
 // by what a [Guard] or the SDK knows of them, or else by their credentials.
 //
-// Calls are remembered in memory, 100,000 at most; any more are refused as unavailable. Of answers, 64 MiB are kept, and none above
-// 256 KiB: instead of another one, a repetition is told that the call has been made. Nothing outlives the process, and replicas know
-// nothing of each other: put the gateway's once, which has a store, in front of those.
+// Without [WithOnceStore], calls are remembered in memory, 100,000 at most; any more are refused as unavailable. Of answers, 64 MiB
+// are kept, and none above 256 KiB: instead of another one, a repetition is told that the call has been made. Nothing outlives the
+// process, and replicas know nothing of each other.
 //
 // WithOnce panics if o is not valid.
 func WithOnce(o Once) ToolOption {
@@ -62,4 +62,22 @@ func WithOnce(o Once) ToolOption {
 	return forTool{handler.WithOnce(&handler.Once{
 		Key: slices.Clone(o.Key), Required: required, Within: o.Within, Again: o.Delivered == OnceAgain,
 	})}
+}
+
+// An OnceStore remembers the calls of a server that are made [Once], in a database. Package oncestore opens one; there are no others.
+type OnceStore interface {
+	// Close closes the store. Close it after the server has ended: a call that is under way then becomes unknown.
+	Close() error
+}
+
+// WithOnceStore remembers calls that are made [Once] in store, which outlives the process, and which replicas share. A call is
+// written there before the handler runs, and after it; one that cannot be written is refused as unavailable, and not made. If a
+// process dies in between, nobody knows what became of the call: repetitions are told so until Within is over, or until an operator
+// says what did, with recourse once settle. It panics if store does not come from package oncestore.
+func WithOnceStore(store OnceStore) Option {
+	calls, ok := store.(*handler.Calls)
+	if !ok {
+		panic("mcptool: the store does not come from oncestore.Open")
+	}
+	return forServer{handler.WithCalls(calls)}
 }

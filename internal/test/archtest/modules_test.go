@@ -49,6 +49,23 @@ var deliveries = []delivery{
 	})},
 	{path: "mcptool", modules: mcptoolModules},
 	{path: "mcptool/checktest", modules: mcptoolModules},
+	{path: "mcptool/oncestore", modules: slices.Concat(mcptoolModules, []string{
+		"github.com/jackc/pgx/v5",
+		"github.com/pressly/goose/v3",
+		"modernc.org/sqlite",
+		"github.com/dustin/go-humanize", // this and the rest: for the above
+		"github.com/google/uuid",
+		"github.com/jackc/pgpassfile",
+		"github.com/jackc/pgservicefile",
+		"github.com/jackc/puddle/v2",
+		"github.com/mfridman/interpolate",
+		"github.com/remyoudompheng/bigfft",
+		"github.com/sethvargo/go-retry",
+		"go.uber.org/multierr",
+		"modernc.org/libc",
+		"modernc.org/mathutil",
+		"modernc.org/memory",
+	})},
 	{path: "mcptool/mcpgotool", modules: slices.Concat(mcptoolModules, []string{
 		"github.com/mark3labs/mcp-go",
 		"github.com/google/uuid", // this and the rest: for mcp-go

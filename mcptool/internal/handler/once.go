@@ -24,6 +24,27 @@ type Once struct {
 	Again    bool // a call without a key that was answered may be made again
 }
 
+// Calls are those of a server that are made once.
+type Calls struct {
+	ledger  *once.Ledger
+	server  string // in the store
+	release func() error
+}
+
+// NewCalls returns the calls of the server of that name that a store keeps. release closes the store.
+func NewCalls(store once.Store, server string, log *slog.Logger, release func() error) *Calls {
+	return &Calls{ledger: once.New(store, once.Times{}, log), server: server, release: release}
+}
+
+// Close closes the store. Close it after the server has ended: a call that is under way then becomes unknown.
+func (c *Calls) Close() error {
+	c.ledger.Close()
+	return c.release()
+}
+
+// WithCalls keeps the calls that are made once there instead of in memory.
+func WithCalls(c *Calls) Option { return serverOption(func(s *Server) { s.calls = c }) }
+
 // WithOnce keeps a tool's writes from happening twice.
 func WithOnce(o *Once) ToolOption { return toolOption(func(r *toolFacts) { r.once = o }) }
 
@@ -43,18 +64,18 @@ func (x *handling) runOnce(ctx context.Context, handler Func) (any, error) {
 	if refused != nil {
 		return nil, refused
 	}
-	claim, err := x.s.ledger.Claim(ctx, ask)
+	claim, err := x.s.calls.ledger.Claim(ctx, ask)
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
 		return nil, recourse.Unavailable("").WithOrigin(recourse.OriginServer).WithEffect(recourse.EffectNone).
-			WithRetryAfter(onceRetry).CausedBy(err).WithMessage("The server has too many calls to remember.")
+			WithRetryAfter(onceRetry).CausedBy(err).WithMessage("The server cannot remember another call now.")
 	case claim.Verdict == once.First:
 		return x.carry(ctx, claim, ask, handler)
 	case claim.Verdict == once.Repeat && claim.Row.Answer != "":
 		if ask.Again && ctx.Err() == nil { // the client gets it now
-			_ = x.s.ledger.Delivered(ctx, claim.Row)
+			_ = x.s.calls.ledger.Delivered(ctx, claim.Row)
 		}
 		x.once = "replayed"
 		x.s.log.LogAttrs(ctx, slog.LevelInfo, "a call that is repeated gets the first answer", x.attrs()...)
@@ -92,8 +113,8 @@ func (x *handling) ask(o *Once) (*once.Ask, *recourse.Error) {
 	case o.Required && given == "":
 		return nil, toolcall.OnceNoKey()
 	}
-	row, by := once.RowOf(x.req.Arguments, o.Key, given, append(x.caller(), x.req.Tool))
-	row.Tool, row.RequestID = x.req.Tool, x.requestID
+	row, by := once.RowOf(x.req.Arguments, o.Key, given, append(x.caller(), x.s.calls.server, x.req.Tool))
+	row.Server, row.Tool, row.Caller, row.RequestID = x.s.calls.server, x.req.Tool, x.req.Caller[0], x.requestID
 	wait := maxOnceWait
 	if t := x.rule.timeout; t > 0 {
 		wait = min(wait, t-min(time.Second, t/4))
@@ -161,7 +182,10 @@ func (x *handling) keep(claim *once.Claim, result any, again, waits bool) {
 		kept = ""
 	}
 	claim.Answered(kept, int64(len(text)), waits, again, "answered")
-	_ = x.s.ledger.Landed(context.Background(), claim.Row, kept, "answered late") // in memory nothing fails
+	if err := x.s.calls.ledger.Landed(context.Background(), claim.Row, kept, "answered late"); err != nil {
+		x.s.log.LogAttrs(context.Background(), slog.LevelWarn, "cannot write that a call was answered late: it stays unknown",
+			slog.String("tool", x.req.Tool), slog.String("cause", err.Error()))
+	}
 }
 
 // concludeFailed says what became of a call that has failed, if it has.

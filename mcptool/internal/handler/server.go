@@ -22,7 +22,7 @@ type Server struct {
 	log    *slog.Logger
 	now    func() time.Time
 	charge func(ctx context.Context) error // nil: calls are not charged
-	ledger *once.Ledger                    // of calls that are made once
+	calls  *Calls                          // that are made once
 	tools  atomic.Pointer[toolcall.List]   // as they were last seen: they may change at any time without notice
 }
 
@@ -34,7 +34,9 @@ func NewServer[O any](c *contract.Contract, options []O) *Server {
 			o.server(s)
 		}
 	}
-	s.ledger = once.NewInMemory(s.log)
+	if s.calls == nil {
+		s.calls = &Calls{ledger: once.NewInMemory(s.log)}
+	}
 	return s
 }
 
