@@ -328,3 +328,23 @@ func TestOnceKeepsCallersApart(t *testing.T) {
 		t.Errorf("there are %d orders", n)
 	}
 }
+
+// A client that opens a new session, after a restart of its own or of the gateway, is still the same caller.
+func TestOnceOutlivesSessions(t *testing.T) {
+	t.Parallel()
+	for _, server := range testkit.Eras {
+		t.Run(server.String(), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t, testkit.WithEra(server))
+			s, _ := onceStore(t)
+			front := startOnce(t, srv, s, "once: {grace: 0s}, "+orderVerify)
+			srv.Next(testkit.OrderCreate, faults.ResetBeforeAnswer().Running(true))
+			if a := order(t, front.Client(t, testkit.Legacy), testkit.OrderArgs, ""); a.Succeeded() {
+				t.Fatalf("got %s", a.Body)
+			}
+			if a := order(t, front.Client(t, testkit.Legacy), testkit.OrderArgs, ""); !isReplay(a) || srv.Orders("A-17") != 1 {
+				t.Errorf("got %s with %d orders", a.Body, srv.Orders("A-17"))
+			}
+		})
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/policy/once"
 	"github.com/recoursehq/recourse/internal/privacy/secret"
 	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // OnceNoKey is the failure of a call without the key that its tool demands.
@@ -21,10 +22,12 @@ func OnceNoKey() *recourse.Error {
 			"or in the header %s.", once.KeyMembers[0], once.KeyHeader)
 }
 
-// Credentials returns the credentials in headers, which tell apart callers that nobody has verified; those headers aside.
+// Credentials returns the credentials in headers, which tell apart callers that nobody has verified; those headers aside. A session is
+// none: whoever repeats a call after a restart has a new one.
 func Credentials(header http.Header, aside ...string) (words []string) {
+	aside = append(aside, once.KeyHeader, wire.HeaderSession)
 	for _, name := range slices.Sorted(maps.Keys(header)) {
-		if (secret.Name(name) || name == "Cookie") && name != once.KeyHeader && !slices.Contains(aside, name) {
+		if (secret.Name(name) || name == "Cookie") && !slices.Contains(aside, name) {
 			words = append(append(words, name), header[name]...)
 		}
 	}

@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"cmp"
 	"context"
 	stdjson "encoding/json"
 	"log/slog"
@@ -114,7 +115,7 @@ func (x *handling) ask(o *Once) (*once.Ask, *recourse.Error) {
 		return nil, toolcall.OnceNoKey()
 	}
 	row, by := once.RowOf(x.req.Arguments, o.Key, given, append(x.caller(), x.s.calls.server, x.req.Tool))
-	row.Server, row.Tool, row.Caller, row.RequestID = x.s.calls.server, x.req.Tool, x.req.Caller[0], x.requestID
+	row.Server, row.Tool, row.Caller, row.RequestID = x.s.calls.server, x.req.Tool, cmp.Or(x.req.Caller[2], x.req.Caller[1]), x.requestID
 	wait := maxOnceWait
 	if t := x.rule.timeout; t > 0 {
 		wait = min(wait, t-min(time.Second, t/4))
