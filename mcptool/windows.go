@@ -83,7 +83,7 @@ func (l *Windows) Take(_ context.Context, partition string) (Charge, error) {
 		return nil, l.refusal(quotas, now)
 	}
 	for i, p := range l.policies {
-		windows[i].Add(now.UnixNano(), p.slots())
+		windows[i].Add(now.UnixNano(), p.slots(), 1)
 	}
 	return &windowCharge{l: l, partition: partition, at: now}, nil
 }

@@ -134,7 +134,7 @@ type Config struct {
 	// cluster follow as `?addr=HOST:PORT`. Without it, each process counts in its own memory. With
 	// `session_keys` it also holds what does not fit into session ids.
 	Redis string `yaml:"redis,secret" default:"(none)"`
-	// What happens to calls while Redis does not answer: with `open` each process counts them in its own
+	// What happens to calls while Redis does not answer: with `open` each process counts on in its own
 	// memory, with `closed` they are refused.
 	OnRedisFailure OnRedisFailure `yaml:"on_redis_failure" default:"open"`
 	// Files with your own contracts, relative to this file. Servers can name them like the built-in ones.

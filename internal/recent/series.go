@@ -37,8 +37,8 @@ func (s *Series) Expire(now, length int64) int64 {
 	return now
 }
 
-// Add counts a call, and returns by how many bytes the series has grown.
-func (s *Series) Add(now, length int64) (grown int) {
+// Add counts some calls, and returns by how many bytes the series has grown.
+func (s *Series) Add(now, length, calls int64) (grown int) {
 	before := cap(s.slots)
 	width := max(length/SlotsPerWindow, 1)
 	n := len(s.slots)
@@ -47,8 +47,8 @@ func (s *Series) Add(now, length int64) (grown int) {
 		n++
 	}
 	s.slots[n-1].last = now
-	s.slots[n-1].calls++
-	s.Total++
+	s.slots[n-1].calls += calls
+	s.Total += calls
 	return (cap(s.slots) - before) * slotBytes
 }
 
@@ -64,6 +64,18 @@ func (s *Series) Remove(at, length int64) {
 			s.slots = slices.Delete(s.slots, i, i+1)
 		}
 		return
+	}
+}
+
+// Drop takes out that many calls, the oldest first.
+func (s *Series) Drop(calls int64) {
+	for calls > 0 && len(s.slots) > 0 {
+		some := min(calls, s.slots[0].calls)
+		calls -= some
+		s.Total -= some
+		if s.slots[0].calls -= some; s.slots[0].calls == 0 {
+			s.slots = slices.Delete(s.slots, 0, 1)
+		}
 	}
 }
 

@@ -90,11 +90,7 @@ func (n *Counting) Counter(cfg, old *config.Config, counter limit.Counter) (limi
 		}
 		n.redis[cfg.Redis] = inRedis
 	}
-	memory := n.memory
-	if cfg.OnRedisFailure == config.RedisFailureClosed {
-		memory = nil
-	}
-	return limit.NewShared(inRedis, memory, n.log), nil
+	return limit.NewShared(inRedis, n.memory, cfg.OnRedisFailure == config.RedisFailureClosed, n.log), nil
 }
 
 // Keep drops the counters that none of the limits uses. Some of all may be nil.

@@ -13,6 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit/late"
 	"github.com/recoursehq/recourse/internal/test/testkit/service"
 )
 
@@ -109,6 +110,119 @@ func TestLimitsWithoutRedis(t *testing.T) {
 				t.Errorf("what no limit counts: got %+v, %v", a, err)
 			}
 		})
+	}
+}
+
+// lateRedis starts a Redis of the test's own, behind a proxy that does not deliver one answer in every.
+func lateRedis(t *testing.T, every int) (redis *service.Process, proxy *late.Proxy) {
+	t.Helper()
+	redis = service.NewRedis(t)
+	proxy, err := late.New(strings.TrimSuffix(strings.TrimPrefix(redis.URL, "redis://"), "/0"), every, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = proxy.Close() })
+	return redis, proxy
+}
+
+// While Redis is late now and then, calls count on from what it told last.
+func TestLateRedis(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	_, proxy := lateRedis(t, 9)
+	f := sharing(t, srv, "redis://"+proxy.Address, 200*time.Millisecond, "")
+	var group sync.WaitGroup
+	for range 4 {
+		c := f.Client(t, testkit.Modern)
+		group.Go(func() {
+			for range 30 {
+				_ = c.MustCall(t, testkit.Echo, hi)
+			}
+		})
+	}
+	group.Wait()
+	if n := srv.Executions(testkit.Echo); n < 45 || n > 51 {
+		t.Errorf("%d of 120 calls passed, want 50", n)
+	}
+}
+
+// What Redis has refused is refused without asking again, in the same words, and with what it told.
+func TestRefusalIsRemembered(t *testing.T) {
+	t.Parallel()
+	for _, choice := range []string{"open", "closed"} {
+		t.Run(choice, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			redis, proxy := lateRedis(t, 1<<30)
+			c := sharing(t, srv, "redis://"+proxy.Address, 20*time.Second, "on_redis_failure: "+choice+"\n").Client(t, testkit.Modern)
+			pass(t, c, 50)
+			first, asked := overLimit(t, c), proxy.Answers()
+			redis.Stop()
+			for range 20 {
+				again := overLimit(t, c)
+				if len(again.Quotas) != 2 {
+					t.Fatalf("got %s", jsonOf(t, again))
+				}
+				later := first.Quotas[0].ResetAt.Sub(again.Quotas[0].ResetAt).Abs() + first.Quotas[1].ResetAt.Sub(again.Quotas[1].ResetAt).Abs()
+				again.RequestID, again.RetryAfter, again.Hints, again.Quotas[0].ResetAt, again.Quotas[1].ResetAt =
+					first.RequestID, first.RetryAfter, first.Hints, first.Quotas[0].ResetAt, first.Quotas[1].ResetAt
+				if jsonOf(t, again) != jsonOf(t, first) || later > time.Second {
+					t.Fatalf("got %s\nafter %s, %s later", jsonOf(t, again), jsonOf(t, first), later)
+				}
+			}
+			if n := proxy.Answers() - asked; n != 0 {
+				t.Errorf("Redis was asked %d times", n)
+			}
+		})
+	}
+}
+
+// A refusal is forgotten when a call is given back.
+func TestRefusalIsForgotten(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	c := sharing(t, srv, service.Redis(t), 20*time.Second, "").Client(t, testkit.Modern)
+	pass(t, c, 49)
+	mistake := faults.RPCError("invalid params", -32602, "message is missing", "")
+	srv.Next(testkit.Echo, testkit.Fault{Happen: func(e *testkit.Exchange) {
+		if a, err := c.Call(t.Context(), testkit.Echo, hi); err != nil || a.Succeeded() {
+			t.Errorf("a call beside the last one: %+v, %v", a, err)
+		}
+		mistake.Happen(e)
+	}})
+	_ = c.MustCall(t, testkit.Echo, hi)
+	pass(t, c, 1)
+	_ = overLimit(t, c)
+}
+
+// Replicas that lose sight of each other share what is left among them. A Redis that has lost its counts is told
+// what passed meanwhile.
+func TestRedisRestartsEmpty(t *testing.T) {
+	t.Parallel()
+	srv, redis := testkit.NewServer(t), service.NewRedis(t)
+	var replicas []*testkit.Client
+	for range 2 {
+		replicas = append(replicas, sharing(t, srv, redis.URL, 20*time.Second, "").Client(t, testkit.Modern))
+	}
+	calls := func(n int) {
+		for i := range n {
+			_ = replicas[i%2].MustCall(t, testkit.Echo, hi)
+		}
+	}
+	calls(30)
+	redis.Stop()
+	calls(80)
+	if n := srv.Executions(testkit.Echo); n < 48 || n > 52 {
+		t.Errorf("%d calls passed without Redis, want 50", n)
+	}
+	redis.Start(t)
+	testkit.Eventually(t, "the replicas use Redis again", func() bool {
+		calls(2)
+		return srv.Executions(testkit.Echo) > 70
+	})
+	calls(100)
+	if n := srv.Executions(testkit.Echo); n < 79 || n > 82 {
+		t.Errorf("%d calls passed in all, want 80: 20 that Redis was told of, and 30 more", n)
 	}
 }
 

@@ -8,7 +8,7 @@
 //	        |
 //	        +-- Memory                   in this process
 //	        +-- Shared ----> Redis       by all replicas, in one script (count.lua)
-//	               \-------> Memory      while Redis fails, or else no call passes
+//	               \-------> Memory      remembers what Redis told, and counts on from there while Redis fails (told.go)
 //
 // A call is charged to all of its windows or to none, and what turns out not to count is given back.
 package limit
@@ -59,8 +59,11 @@ type Charge struct {
 	// Reset is the time until the window has room for one more call than now.
 	Reset time.Duration
 
-	at    int64 // when it was charged, on the counter's clock
-	local bool  // in memory, because Redis did not answer
+	at     int64 // when it was charged, by Redis's clock, in microseconds
+	here   int64 // the same on the clock of this process's memory
+	weight int64 // as how many calls it counts in memory
+	owed   int64 // earlier calls with this key that Redis has not counted yet
+	local  bool  // in memory alone, because Redis did not answer
 }
 
 // Full reports whether the window has no room for another call.

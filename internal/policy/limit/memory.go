@@ -15,7 +15,7 @@ type Memory struct {
 
 	mu     sync.Mutex
 	tables map[tableID]*table
-	found  []*recent.Series // of the call that is being counted
+	found  []*counts // of the call that is being counted
 }
 
 // A tableID identifies a table.
@@ -25,13 +25,20 @@ type tableID struct {
 }
 
 // A table holds the counts of a window, by key.
-type table = recent.Map[Key, *recent.Series]
+type table = recent.Map[Key, *counts]
+
+// Counts are those of a key in a window.
+type counts struct {
+	recent.Series
+
+	told // by Redis; nothing if this process counts alone
+}
 
 const (
 	// maxBytes limits the counts of one window to 20,000 to 70,000 keys.
 	maxBytes = 32 << 20
 	// seriesBytes is the approximate size of a key without its slots.
-	seriesBytes = 450
+	seriesBytes = 500
 )
 
 // NewMemory returns a counter without any counts.
@@ -41,6 +48,11 @@ func NewMemory() *Memory { return &Memory{epoch: time.Now(), tables: map[tableID
 func (m *Memory) Take(_ context.Context, now time.Time, charges []Charge) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.take(now, charges, false), nil
+}
+
+// take counts a call as one or, among replicas that do not hear of each other, as its weight.
+func (m *Memory) take(now time.Time, charges []Charge, among bool) bool {
 	at, ok := int64(now.Sub(m.epoch)), true
 	m.found = m.found[:0]
 	for i := range charges {
@@ -48,16 +60,16 @@ func (m *Memory) Take(_ context.Context, now time.Time, charges []Charge) (bool,
 		s := m.find(c, now)
 		m.found = append(m.found, s)
 		if s == nil {
-			c.at, c.Remaining, c.Reset = at, c.Window.Calls, 0
+			c.here, c.Remaining, c.Reset = at, c.Window.Calls, 0
 		} else {
-			c.at = s.Expire(at, int64(c.Window.Length))
+			c.here = s.Expire(at, int64(c.Window.Length))
 			c.Remaining = max(c.Window.Calls-s.Total, 0)
 			c.Reset = time.Duration(s.Reset(at, int64(c.Window.Length), c.Window.Calls))
 		}
 		ok = ok && !c.Full()
 	}
 	if !ok {
-		return false, nil
+		return false
 	}
 	for i := range charges {
 		c := &charges[i]
@@ -65,15 +77,25 @@ func (m *Memory) Take(_ context.Context, now time.Time, charges []Charge) (bool,
 		if s == nil {
 			s = m.enter(c)
 		}
-		if grown := s.Add(c.at, int64(c.Window.Length)); grown > 0 {
-			t := m.table(c.Window)
-			t.Grow(c.Key, grown)
-			t.Trim(0, func(other *recent.Series) bool { return other == s })
+		if c.weight = 1; among {
+			c.weight = s.weight()
 		}
-		c.Remaining--
+		m.add(s, c, c.weight)
+		c.Remaining = max(c.Remaining-c.weight, 0)
 		c.Reset = time.Duration(s.Reset(at, int64(c.Window.Length), s.Total))
 	}
-	return true, nil
+	return true
+}
+
+// add counts some calls where a charge is counted.
+func (m *Memory) add(s *counts, c *Charge, calls int64) {
+	grown := s.Add(c.here, int64(c.Window.Length), calls)
+	if grown == 0 {
+		return
+	}
+	t := m.table(c.Window)
+	t.Grow(c.Key, grown)
+	t.Trim(0, func(other *counts) bool { return other == s })
 }
 
 // Give implements [Counter].
@@ -82,8 +104,13 @@ func (m *Memory) Give(_ context.Context, charges []Charge) {
 	defer m.mu.Unlock()
 	now := time.Now()
 	for i := range charges {
-		if s := m.find(&charges[i], now); s != nil {
-			s.Remove(charges[i].at, int64(charges[i].Window.Length))
+		c := &charges[i]
+		s := m.find(c, now)
+		for n := c.weight; s != nil && n > 0; n-- {
+			s.Remove(c.here, int64(c.Window.Length))
+		}
+		if s != nil {
+			s.takenBack(c)
 		}
 	}
 }
@@ -102,7 +129,7 @@ func (m *Memory) Keep(windows []*Window) {
 	m.tables = kept
 }
 
-func (m *Memory) find(c *Charge, now time.Time) *recent.Series {
+func (m *Memory) find(c *Charge, now time.Time) *counts {
 	t := m.tables[tableID{c.Window.ID, c.Window.Length}]
 	if t == nil {
 		return nil
@@ -116,14 +143,14 @@ func (m *Memory) table(w *Window) *table {
 	t := m.tables[id]
 	if t == nil {
 		// Whatever was not used for that long has left the window.
-		t = recent.New[Key, *recent.Series](recent.Bounds{Bytes: maxBytes, Idle: w.Length + w.Length/recent.SlotsPerWindow})
+		t = recent.New[Key, *counts](recent.Bounds{Bytes: maxBytes, Idle: w.Length + w.Length/recent.SlotsPerWindow})
 		m.tables[id] = t
 	}
 	return t
 }
 
-func (m *Memory) enter(c *Charge) *recent.Series {
-	t, s := m.table(c.Window), new(recent.Series)
+func (m *Memory) enter(c *Charge) *counts {
+	t, s := m.table(c.Window), new(counts)
 	t.Keep(c.Key.clone(), s, seriesBytes)
 	return s
 }

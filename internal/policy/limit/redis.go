@@ -47,7 +47,7 @@ func OpenRedis(address string, patience time.Duration) (*Redis, error) {
 		if err != nil {
 			return nil, fmt.Errorf("redis: %w", err)
 		}
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = patience, patience, patience, patience
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = patience, patience, patience, patience/2
 		o.ContextTimeoutEnabled, o.MaxRedirects, o.MaxRetries, o.DialerRetries = true, 3, -1, 1
 		o.DisableIdentity = true
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
@@ -57,7 +57,7 @@ func OpenRedis(address string, patience time.Duration) (*Redis, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = patience, patience, patience, patience
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = patience, patience, patience, patience/2
 	// A script that may have run must not be repeated.
 	o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries = true, -1, 1
 	o.DisableIdentity = true
@@ -114,12 +114,12 @@ func (r *Redis) Give(ctx context.Context, charges []Charge) {
 }
 
 func (r *Redis) run(ctx context.Context, back int64, charges []Charge) *redis.Cmd {
-	keys, args := make([]string, len(charges)), make([]any, 1, 1+2*len(charges))
+	keys, args := make([]string, len(charges)), make([]any, 1, 1+3*len(charges))
 	args[0] = back
 	for i := range charges {
 		w := charges[i].Window
 		keys[i] = redisKey(&charges[i])
-		args = append(args, w.Calls, w.Length.Milliseconds())
+		args = append(args, w.Calls, w.Length.Milliseconds(), charges[i].owed)
 	}
 	return count.Run(ctx, r.client, keys, args...)
 }

@@ -10,14 +10,16 @@ import (
 	"time"
 )
 
-// Shared counts in Redis, and keeps values there (values.go). While Redis fails, calls are either counted in
-// memory or not at all: see [NewShared].
+// Shared counts in Redis, and keeps values there (values.go). What Redis refuses is refused from memory until it
+// would pass again. While Redis fails, calls are either counted in memory, from what Redis told last, or not at
+// all: see [NewShared].
 //
 // After a few failures in a row Redis is left alone for a while, and then tried by one call at a time until
 // it answers. A hanging Redis therefore delays only a few calls, each by a tenth of a second.
 type Shared struct {
 	redis  *Redis
-	memory *Memory // nil: calls are refused
+	memory *Memory // of what Redis told
+	closed bool    // calls are refused while Redis fails
 	log    *slog.Logger
 
 	failures atomic.Int64
@@ -42,10 +44,10 @@ var ErrUncounted = errors.New("calls cannot be counted while Redis fails")
 // errResting says that Redis has just failed.
 var errResting = errors.New("Redis is left alone for a moment, since it has failed")
 
-// NewShared returns a counter in redis. While Redis fails, calls are counted in memory; if that is nil, the error of Take is
+// NewShared returns a counter in redis. While Redis fails, calls are counted in memory or, if it is closed, the error of Take is
 // [ErrUncounted]. Failures are logged once a minute.
-func NewShared(redis *Redis, memory *Memory, log *slog.Logger) *Shared {
-	return &Shared{redis: redis, memory: memory, log: log}
+func NewShared(redis *Redis, memory *Memory, closed bool, log *slog.Logger) *Shared {
+	return &Shared{redis: redis, memory: memory, closed: closed, log: log}
 }
 
 // RestsFor is how long Redis is left alone after it has failed.
@@ -58,7 +60,7 @@ func (s *Shared) Failures() int64 { return s.failures.Load() }
 // refused meanwhile.
 func (s *Shared) Check(ctx context.Context) error {
 	err := s.redis.Check(ctx)
-	if err != nil && s.memory == nil {
+	if err != nil && s.closed {
 		return fmt.Errorf("%w: %w", ErrUncounted, err)
 	}
 	return err
@@ -66,23 +68,25 @@ func (s *Shared) Check(ctx context.Context) error {
 
 // Take implements [Counter].
 func (s *Shared) Take(ctx context.Context, now time.Time, charges []Charge) (ok bool, err error) {
+	if s.memory.refuses(now, charges) {
+		return false, nil
+	}
+	began := time.Now()
 	err = s.ask(ctx, now, func() (err error) {
+		s.memory.owes(now, charges)
 		ok, err = s.redis.Take(ctx, now, charges)
 		return err
 	})
 	switch {
 	case err == nil:
+		s.memory.learn(now.Add(time.Since(began)), charges, ok)
 		return ok, nil
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
-	case s.memory == nil:
+	case s.closed:
 		return false, ErrUncounted
 	}
-	ok, err = s.memory.Take(ctx, now, charges)
-	for i := range charges {
-		charges[i].local = true
-	}
-	return ok, err
+	return s.memory.countOn(now, charges, uncounted(err)), nil
 }
 
 // Give implements [Counter].
@@ -91,8 +95,11 @@ func (s *Shared) Give(ctx context.Context, charges []Charge) {
 	case len(charges) == 0:
 	case charges[0].local:
 		s.memory.Give(ctx, charges)
-	case s.asks(time.Now()):
-		s.redis.Give(ctx, charges)
+	default:
+		s.memory.Give(ctx, charges)
+		if s.asks(time.Now()) {
+			s.redis.Give(ctx, charges)
+		}
 	}
 }
 
@@ -147,7 +154,7 @@ func (s *Shared) failed(now time.Time, err error) {
 	}
 	s.logged = now
 	meanwhile := "limits are counted in memory"
-	if s.memory == nil {
+	if s.closed {
 		meanwhile = "calls that have limits are refused"
 	}
 	s.log.Warn("Redis fails: until it works again, "+meanwhile+", and long sessions stay with the process that opened them",

@@ -71,7 +71,7 @@ func hungRedis(t *testing.T) *limit.Redis {
 // While Redis hangs, one call at a time tries it.
 func TestOneCallProbesRedis(t *testing.T) {
 	t.Parallel()
-	shared := limit.NewShared(hungRedis(t), limit.NewMemory(), slog.New(slog.DiscardHandler))
+	shared := limit.NewShared(hungRedis(t), limit.NewMemory(), false, slog.New(slog.DiscardHandler))
 	w, now := testWindow(1000, time.Hour), time.Now()
 	take := func(now time.Time) {
 		if ok, err := shared.Take(t.Context(), now, []limit.Charge{{Window: w}}); err != nil || !ok {
@@ -96,7 +96,7 @@ func TestOneCallProbesRedis(t *testing.T) {
 func TestGiveBackWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := service.NewRedis(t)
-	shared := limit.NewShared(open(t, server.URL, patient), limit.NewMemory(), slog.New(slog.DiscardHandler))
+	shared := limit.NewShared(open(t, server.URL, patient), limit.NewMemory(), false, slog.New(slog.DiscardHandler))
 	w := testWindow(1, time.Hour)
 	server.Stop()
 	for range 3 {
