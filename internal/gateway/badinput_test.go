@@ -230,17 +230,18 @@ func TestBadRequests(t *testing.T) {
 	wantRefusal(t, a, http.StatusNotFound, -32600, "")
 }
 
-// The refusal of a too large message has its id, if the id is at the beginning of the message.
+// The refusal of a too large message has its id, wherever that stands.
 func TestTooLargeWithID(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	client := startConfig(t, "max_request: 1KiB\nservers: {farm: {url: '"+srv.URL()+"'}}\n").Client(t, testkit.Legacy)
 	filler := strings.Repeat("a", 2000)
 	for body, id := range map[string]string{
-		`{"jsonrpc":"2.0","id":"x-1","method":"x","params":{"a":"` + filler + `"}}`: `"x-1"`,
-		`{"jsonrpc":"2.0","method":"x","params":{"a":"` + filler + `"},"id":7}`:     ``,
-		`{"jsonrpc":"2.0","id":{},"method":"x","params":{"a":"` + filler + `"}}`:    ``,
-		`{"jsonrpc":"2.0","id":null,"method":"x","params":{"a":"` + filler + `"}}`:  ``,
+		`{"jsonrpc":"2.0","id":"x-1","method":"x","params":{"a":"` + filler + `"}}`:    `"x-1"`,
+		`{"jsonrpc":"2.0","method":"x","params":{"a":"` + filler + `"},"id":7}`:        `7`,
+		`{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"a":"` + filler + `"`: `8`,
+		`{"jsonrpc":"2.0","id":{},"method":"x","params":{"a":"` + filler + `"}}`:       ``,
+		`{"jsonrpc":"2.0","id":null,"method":"x","params":{"a":"` + filler + `"}}`:     ``,
 	} {
 		a, err := client.Post(t.Context(), []byte(body), nil)
 		if err != nil {

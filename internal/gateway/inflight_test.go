@@ -40,7 +40,7 @@ func TestBytesInFlight(t *testing.T) {
 			}
 
 			a, err := c.Call(t.Context(), testkit.Echo, large)
-			if err != nil || a.Status != http.StatusTooManyRequests || a.Header.Get("Retry-After") != "1" {
+			if err != nil || a.Status != http.StatusOK {
 				t.Fatalf("got %+v, %v", a, err)
 			}
 			e := gatewaytest.Record(t, a)

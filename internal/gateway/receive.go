@@ -81,13 +81,24 @@ func (r *request) receiveLine(reply http.Header) *failure {
 	return r.understand(func() (wire.Era, error) { return wire.EraOfMessage(r.msg) })
 }
 
-// takeIn reads the message, up to max_request bytes.
+// takeIn reads the message, up to max_request bytes. A call that is refused is answered with a result, like any other.
 func (r *request) takeIn(reply http.Header) *failure {
 	refusal := r.intake.Read()
 	if r.body = r.intake.Text; refusal == nil {
 		return nil
 	}
 	r.msg.ID = refusal.ID
+	if refusal.Call {
+		r.msg.Method, r.era = wire.MethodToolsCall, wire.Legacy
+		if era, ok := wire.EraOf(r.header.Get(wire.HeaderVersion)); ok {
+			r.era = era
+		}
+		if refusal.Wait == 0 {
+			return answer.Settled(refusal.Err)
+		}
+		busy := answer.NotSent(refusal.Err)
+		return busy.Settled()
+	}
 	if reply.Set("Connection", "close"); refusal.Wait > 0 {
 		reply["Retry-After"] = []string{limits.Seconds(refusal.Wait)}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
@@ -280,22 +281,18 @@ func TestReloadOfTheWholeGateway(t *testing.T) {
 	entry := "servers: {farm: {url: '" + srv.URL() + "'}}\n"
 	g, _ := gatewaytest.New(t, entry)
 	client := (&gatewaytest.Front{URL: testkit.Serve(t, g) + "/farm/mcp"}).Client(t, testkit.Legacy)
-	call := func() int {
-		a, err := client.Call(t.Context(), testkit.Echo, `{"message":"`+strings.Repeat("m", 2000)+`"}`)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a.Status
+	call := func() string {
+		return outcomeOf(t, client.MustCall(t, testkit.Echo, message(2000)))
 	}
-	if status := call(); status != http.StatusOK {
-		t.Errorf("before: got HTTP %d", status)
+	if got := call(); got != "ok" {
+		t.Errorf("before: got %s", got)
 	}
 	gatewaytest.Reload(t, g, "max_request: 1KiB\n"+entry)
-	if status := call(); status != http.StatusRequestEntityTooLarge {
-		t.Errorf("with a limit: got HTTP %d", status)
+	if got := call(); got != string(recourse.KindTooLarge) {
+		t.Errorf("with a limit: got %s", got)
 	}
 	gatewaytest.Reload(t, g, entry)
-	if status := call(); status != http.StatusOK {
-		t.Errorf("afterwards: got HTTP %d", status)
+	if got := call(); got != "ok" {
+		t.Errorf("afterwards: got %s", got)
 	}
 }

@@ -1,10 +1,14 @@
 package gateway_test
 
 import (
+	"bytes"
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
 )
@@ -60,4 +64,45 @@ func TestCallsFailInResults(t *testing.T) {
 			})
 		}
 	}
+}
+
+// So is that of a call that is too large, whose id comes last, as with the official SDKs.
+func TestLargeCallsFailInResults(t *testing.T) {
+	t.Parallel()
+	const form = `{"method":"tools/call","params":{"name":"order_create","arguments":{"reference":%q}},"jsonrpc":"2.0","id":"last"}`
+	message := fmt.Sprintf(form, strings.Repeat("a", 20<<10))
+	for _, era := range testkit.Eras {
+		for name, body := range map[string]io.Reader{"": strings.NewReader(message), " in chunks": io.MultiReader(strings.NewReader(message))} {
+			t.Run(era.String()+name, func(t *testing.T) {
+				t.Parallel()
+				srv := testkit.NewServer(t)
+				c := startConfig(t, "max_request: 8KiB\nservers: {farm: {url: '"+srv.URL()+"'}}\n").Client(t, era)
+				header := http.Header{}
+				if era == testkit.Modern {
+					header = http.Header{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"order_create"}}
+				}
+				a, err := c.Send(t.Context(), http.MethodPost, body, header)
+				if err != nil {
+					t.Fatal(err)
+				}
+				result, err := a.ToolResult()
+				if err != nil || a.Status != http.StatusOK || !result.IsError || !strings.Contains(string(a.Body), `"id":"last"`) ||
+					!strings.Contains(string(a.Body), `"effect":"none"`) {
+					t.Errorf("got HTTP %d %.600s", a.Status, a.Body)
+				}
+			})
+		}
+	}
+	t.Run("stdio", func(t *testing.T) {
+		t.Parallel()
+		srv := testkit.NewServer(t)
+		g, _ := gatewaytest.New(t, "max_request: 8KiB\nservers: {farm: {url: '"+srv.URL()+"'}}\n")
+		var out bytes.Buffer
+		if err := g.ServeStdio(t.Context(), gatewaytest.Path, strings.NewReader(message+"\n"), &out); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), `"id":"last"`) || !strings.Contains(out.String(), `"isError":true`) {
+			t.Errorf("got %s", out.String())
+		}
+	})
 }

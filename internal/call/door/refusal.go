@@ -1,6 +1,7 @@
 package door
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,15 +40,7 @@ func Refused(err error) *recourse.Error {
 
 // FirstID returns the id in a text that is not a valid message, or in the beginning of one, so that the
 // client's program knows what was refused; nil if it cannot be read.
-func FirstID(text []byte) wire.ID {
-	var scan wire.Scanner
-	_, _ = scan.Write(text) // what was read is enough
-	id := scan.Signs().ID
-	if len(id) == 0 || id[0] != '"' && id[0] != '-' && (id[0] < '0' || id[0] > '9') {
-		return nil
-	}
-	return id.Clone()
-}
+func FirstID(text []byte) wire.ID { return wire.Outlined(bytes.NewReader(text)).ID }
 
 // WithVersions adds to the data of a JSON-RPC error what MCP 2026-07-28 requires for an unsupported version
 // of the protocol ("Errors").

@@ -1,8 +1,9 @@
 // Package intake takes in the messages of clients: from the body of a request or the line of a host, within what all
-// requests together may hold in memory. What is too large is refused before all of it has come.
+// requests together may hold in memory. Of what is too large, only the beginning is kept.
 package intake
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -62,12 +63,32 @@ type Intake struct {
 type Refusal struct {
 	Status int // of HTTP
 	Err    *recourse.Error
-	ID     wire.ID       // of the message, if that is near the beginning: the Go SDK ends its session after a 4xx without one
+	ID     wire.ID       // of the message, if it can be found: the Go SDK ends its session after a 4xx without one
+	Call   bool          // the message is the call of a tool
 	Wait   time.Duration // until there may be room; 0: it does not help
 }
 
+// mostDropped is how many times the size of the largest message is read of one that is refused, so that the refusal finds its
+// call: most clients send the id last, and many do not read an answer before they have sent everything.
+const mostDropped = 16
+
+// refuse refuses the message. The rest of it is read as well, in little memory.
 func (in *Intake) refuse(status int, e *recourse.Error) *Refusal {
-	return &Refusal{Status: status, Err: e, ID: door.FirstID(in.Text[:min(len(in.Text), firstPart)])}
+	var outline wire.Outline
+	switch {
+	case in.Line != nil && in.Line.Cut():
+		outline = in.Line.Outline
+	case in.Line != nil:
+		outline = wire.Outlined(bytes.NewReader(in.Text))
+	case in.From.ContentLength > mostDropped*in.Limits.Message, in.From.Header.Get("Expect") != "":
+		in.Text = in.First()
+		return &Refusal{Status: status, Err: e, ID: door.FirstID(in.Text)}
+	default:
+		rest := io.LimitReader(in.From.Body, mostDropped*in.Limits.Message)
+		outline = wire.Outlined(io.MultiReader(bytes.NewReader(in.Text), rest))
+		in.Text = in.Text[:min(len(in.Text), firstPart)]
+	}
+	return &Refusal{Status: status, Err: e, ID: outline.ID, Call: outline.Method == wire.MethodToolsCall}
 }
 
 // Read reads the message to its end, and counts its bytes as in flight until Release.
@@ -78,8 +99,7 @@ func (in *Intake) Read() *Refusal {
 	}
 	switch {
 	case size > in.Limits.Message:
-		in.Text = in.First()
-		return in.refuse(http.StatusRequestEntityTooLarge, recourse.TooLarge(in.Limits.Message))
+		return in.refuse(http.StatusRequestEntityTooLarge, recourse.TooLarge(in.Limits.Message).WithOrigin(recourse.OriginCaller))
 	case in.Line == nil:
 		return in.readAll()
 	case !in.take(size):
@@ -162,7 +182,7 @@ func (in *Intake) readAll() *Refusal {
 		in.Text = in.Text[:have+n]
 		switch {
 		case int64(have+n) > in.Limits.Message:
-			return in.refuse(http.StatusRequestEntityTooLarge, recourse.TooLarge(in.Limits.Message))
+			return in.refuse(http.StatusRequestEntityTooLarge, recourse.TooLarge(in.Limits.Message).WithOrigin(recourse.OriginCaller))
 		case errors.Is(err, io.EOF):
 			in.Within(time.Time{})
 			return nil

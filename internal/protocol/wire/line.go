@@ -9,7 +9,7 @@ import (
 const (
 	lineBuffer  = 64 << 10  // what a LineReader reads at a time
 	keptLine    = 256 << 10 // the most that it keeps while nothing is being read
-	firstOfLine = 1 << 10   // how much is kept of a line that is too large: its id may be in there
+	firstOfLine = 1 << 10   // how much is kept of a line that is too large
 )
 
 // A LineReader splits a stream into lines, in bounded memory. An unfinished line at the end of the stream
@@ -71,8 +71,9 @@ func (l *LineReader) with(text []byte) []byte {
 // A Line is a message as it arrives on standard input, without white space around it; or the first part of
 // one that is too large.
 type Line struct {
-	Text []byte
-	Size int // of the whole line, in bytes
+	Text    []byte
+	Size    int     // of the whole line, in bytes
+	Outline Outline // of one that is too large
 }
 
 // Cut reports whether Text is only a part of the line.
@@ -97,10 +98,14 @@ func (l *LineReader) Next() (Line, error) {
 // cut returns a line that does not fit into the window, and begins with piece.
 func (l *LineReader) cut(piece []byte) Line {
 	line := Line{Text: bytes.Clone(piece[:min(len(piece), firstOfLine)]), Size: len(piece) + len("\n")}
+	var scan Scanner
+	_, _ = scan.Write(piece) // what it has noticed is enough
 	for last := false; !last; {
 		piece, last, _ = l.Piece() // an error comes after the line
 		line.Size += len(piece)
+		_, _ = scan.Write(piece)
 	}
+	line.Outline = scan.outline()
 	return line
 }
 

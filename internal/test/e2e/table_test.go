@@ -294,8 +294,12 @@ func failures() []failure {
 		},
 		{
 			name: "a message that is larger than max_request",
-			tool: testkit.Echo, arguments: `{"message":"` + strings.Repeat("a", 1<<20) + `"}`,
-			thrown: byHTTPWithRPC(http.StatusRequestEntityTooLarge, -32600, recourse.KindTooLarge),
+			tool: testkit.Echo, arguments: `{"message":"` + strings.Repeat("a", 1<<18) + `"}`,
+			told: &told{
+				kind: recourse.KindTooLarge, origin: recourse.OriginCaller, effect: recourse.EffectNone,
+				text: "[too_large] The request is larger than the 65536 bytes that are allowed.\nNothing was done. Send or ask for less at a time.",
+				code: "INVALID_PARAM_VALUE",
+			},
 		},
 		{
 			name:  "the server was restarted, and has lost the session",
