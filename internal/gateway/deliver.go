@@ -158,8 +158,8 @@ func (c *call) stream(spoken func(*wire.Part) *wire.Event) {
 	for c.in.Open(); c.in.Next(); {
 		part := c.in.Part
 		listener.Begin()
-		if bytes.Contains(part.Data, []byte(wire.MethodToolsChanged)) {
-			c.on.backend.Lists.Changed(listRequest{c}.Key())
+		if part.Signs != nil && bytes.HasSuffix(part.Signs.Method, listChanged) {
+			c.listChanged(string(part.Signs.Method))
 		}
 		if event := spoken(part); event != nil {
 			c.reply.Say(event, c.in.Said())

@@ -26,8 +26,9 @@ func (on *endpoint) newSource() *many.Source {
 	names := &config.Member{Name: on.entry.Name}
 	return &many.Source{
 		Name: on.entry.Name, Title: on.entry.Title, Names: names, Place: placeOf(on), Ask: &memberConn{on: on, names: names},
-		Of:   func(r *upstream.Request) upstream.Caller { return r.Caller },
-		Note: func(text string) { on.g.log.Warn(text, slog.String("server", on.entry.Name)) },
+		InOrder: on.entry.Command != nil,
+		Of:      func(r *upstream.Request) upstream.Caller { return r.Caller },
+		Note:    func(text string) { on.g.log.Warn(text, slog.String("server", on.entry.Name)) },
 	}
 }
 

@@ -94,16 +94,10 @@ func newManyServers(g *Gateway, e *config.Endpoint, named map[string]*endpoint, 
 			all.options.Servers = append(all.options.Servers, kept)
 			continue
 		}
-		private := on.listsDiffer()
 		all.options.Servers = append(all.options.Servers, &many.Source{
 			Name: on.entry.Name, Title: on.entry.Title, Names: names, Place: placeOf(on),
 			Relay: &memberConn{on: on, names: names, relays: true}, Ask: m,
-			Of: func(r *upstream.Request) (of upstream.Caller) {
-				if private {
-					of = r.Caller
-				}
-				return of
-			},
+			InOrder: on.entry.Command != nil, Always: on.pins != nil, Of: on.listsOf,
 			Note: func(text string) {
 				g.log.Warn(text, slog.String("endpoint", e.Name), slog.String("server", on.entry.Name))
 			},
@@ -116,6 +110,37 @@ func newManyServers(g *Gateway, e *config.Endpoint, named map[string]*endpoint, 
 func (on *endpoint) listsDiffer() bool {
 	return len(on.entry.Forward) > 0 || on.entry.Connection != "" || on.grants != nil || on.entry.Share == config.ShareClient ||
 		on.userParam != "" || on.userHeader() != ""
+}
+
+// listsOf returns whose lists of the server the sender of a request sees. What grants allow may be up to the roles and scopes of
+// the caller's present token.
+func (on *endpoint) listsOf(r *upstream.Request) upstream.Caller {
+	of, _ := r.Outer.(*outer)
+	switch {
+	case !on.listsDiffer():
+		return upstream.Caller{}
+	case on.grants == nil || of == nil:
+		return r.Caller
+	}
+	who := of.who.verified
+	return upstream.CallerOf(string(r.Caller[:]), strings.Join(who.Roles, "\n"), strings.Join(who.Scopes, "\n"))
+}
+
+// listChanged records the server's announcement that a list of it has changed.
+func (c *call) listChanged(announcement string) {
+	if announcement == wire.MethodToolsChanged {
+		c.on.backend.Lists.Changed(listRequest{c}.Key())
+	}
+	for _, all := range c.g.table.Load().all {
+		if all.many == nil {
+			continue
+		}
+		for i, m := range all.many.members {
+			if m.on == c.on {
+				all.many.conn.Changed(all.many.options.Servers[i], announcement)
+			}
+		}
+	}
 }
 
 // manyServer returns the endpoint's server if it has not changed, or nil.

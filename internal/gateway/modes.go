@@ -60,6 +60,9 @@ func (m enforcing) answer(c *call) end {
 	return end
 }
 
+// listChanged ends the notifications of changed lists.
+var listChanged = []byte("/list_changed")
+
 // notice looks at a message from the server that is not an answer.
 func (c *call) notice(signs *wire.Signs) {
 	switch what := signs.Message(); {
@@ -71,8 +74,8 @@ func (c *call) notice(signs *wire.Signs) {
 	case what == wire.Notification && string(signs.Method) == wire.MethodProgress:
 		c.deadline.Alive()
 		c.rule.reports = true
-	case what == wire.Notification && string(signs.Method) == wire.MethodToolsChanged:
-		c.on.backend.Lists.Changed(listRequest{c}.Key())
+	case what == wire.Notification && bytes.HasSuffix(signs.Method, listChanged):
+		c.listChanged(string(signs.Method))
 	}
 }
 

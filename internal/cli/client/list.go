@@ -49,7 +49,7 @@ func (l *ServerFlags) list(ctx context.Context, env *term.Environment, command t
 	return listed, about, nil
 }
 
-// ListTools returns all pages of a server's list, not nil, and the _meta of the last one.
+// ListTools returns all pages of a server's list, not nil, and the _meta of the first one.
 func ListTools(ctx context.Context, session *mcp.ClientSession) (tools []*mcp.Tool, about mcp.Meta, err error) {
 	tools = []*mcp.Tool{}
 	for params := (&mcp.ListToolsParams{}); ; {
@@ -57,9 +57,11 @@ func ListTools(ctx context.Context, session *mcp.ClientSession) (tools []*mcp.To
 		if err != nil {
 			return nil, nil, fmt.Errorf("list the tools of the server: %w", err)
 		}
-		tools = append(tools, page.Tools...)
+		if tools = append(tools, page.Tools...); params.Cursor == "" {
+			about = page.Meta
+		}
 		if params.Cursor = page.NextCursor; params.Cursor == "" {
-			return tools, page.Meta, nil
+			return tools, about, nil
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -116,4 +117,27 @@ func TestReadOnlyOfManyServers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is kept of a server's list for a caller is not shown to the same caller with a token that has other roles.
+func TestKeptListsOfRoles(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		issuer := testkit.NewIssuer(t)
+		srv := testkit.NewServer(t, testkit.InMemory())
+		d := &door{gatewaytest.StartAt(t, "/all/mcp", staff(issuer)+"\nservers:\n  farm: {url: '"+srv.URL()+
+			"', path: none, grants: [{roles: [boss], tools: ['*']}, {roles: [reader], tools: [echo]}]}\n"+
+			"endpoints: {all: {servers: [farm], lists: none, access: [staff]}}\n"), srv}
+		for range 2 {
+			for role, want := range map[string]int{"boss": 6, "reader": 1, "nobody": 0} {
+				c := d.with(t, issuer.Token(t, map[string]any{"sub": "ada", "roles": []string{role}}))
+				if got := c.MustListTools(t).ToolNames(t); len(got) != want {
+					t.Errorf("ada as %s: got %v", role, got)
+				}
+			}
+		}
+		if n := srv.Messages("tools/list"); n != 3 {
+			t.Errorf("got %d requests for lists, want one for each role", n)
+		}
+	})
 }

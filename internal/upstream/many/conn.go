@@ -36,6 +36,10 @@ type Source struct {
 	// Relay carries a client's request to the server, whose answer goes to the client. Ask carries a
 	// request whose answer is read here. Answers state their Failure.
 	Relay, Ask upstream.Connection
+	// InOrder says that the server takes requests in their order, and loses none.
+	InOrder bool
+	// Always says that the server is asked for each list: what is shown of it may change at any time.
+	Always bool
 	// Of returns whose lists the sender of a request sees: the zero Caller if everybody sees the same
 	// ones.
 	Of func(r *upstream.Request) upstream.Caller
@@ -60,6 +64,10 @@ type Conn struct {
 
 	mu    sync.Mutex
 	noted map[string]bool // the last note about each server
+	hung  map[*Source]bool
+
+	merging sync.Mutex            // guards merged, and lets one merge at a time
+	merged  map[*listKind]*merged // the last one of each kind
 
 	options   atomic.Pointer[Options]
 	listeners listeners
@@ -70,7 +78,7 @@ var _ upstream.Connection = (*Conn)(nil)
 // New returns the connection to several servers. Their lists are kept in a file; "" keeps them in
 // memory only. Problems with the file are reported through note.
 func New(file string, options *Options, note func(text string)) *Conn {
-	c := &Conn{kept: newKept(file, note), work: work.New()}
+	c := &Conn{kept: newKept(file, note), work: work.New(), hung: map[*Source]bool{}, merged: map[*listKind]*merged{}}
 	c.options.Store(options)
 	return c
 }
@@ -79,6 +87,9 @@ func New(file string, options *Options, note func(text string)) *Conn {
 func (c *Conn) Adopt(options *Options) {
 	before := c.options.Swap(options)
 	if !slices.Equal(before.Servers, options.Servers) {
+		c.mu.Lock()
+		clear(c.hung)
+		c.mu.Unlock()
 		c.listeners.restart()
 	}
 }

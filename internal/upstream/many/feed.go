@@ -145,6 +145,7 @@ func (f *feed) hear(ctx context.Context, wants wire.Filter, missed bool) (heard,
 				f.missed(honours)
 			}
 		case heard && wire.IsAnnouncement(method):
+			f.l.c.Changed(f.s, method)
 			f.l.put(bytes.Clone(part.Data))
 		}
 	}
@@ -154,6 +155,7 @@ func (f *feed) hear(ctx context.Context, wants wire.Filter, missed bool) (heard,
 // missed tells the client that everything the server would have reported may have changed.
 func (f *feed) missed(honours wire.Filter) {
 	for _, method := range honours.Changes() {
+		f.l.c.Changed(f.s, method)
 		f.l.tell(method, nil)
 	}
 	for _, uri := range honours.Watched {

@@ -22,8 +22,12 @@ type listKind struct {
 const (
 	// maxLists limits how many lists are kept, and maxListsBytes their size; the least recently used
 	// ones are dropped first.
-	maxLists      = 4000
+	maxLists      = 30_000
 	maxListsBytes = 64 << 20
+	// freshAge is how old a list may be when it is shown, or a call refused because of it, without asking its server again.
+	// A shorter ttlMs of the server's counts, down to leastAge.
+	freshAge = 5 * time.Second
+	leastAge = time.Second
 )
 
 // A list is what a server has listed. It is immutable.
@@ -36,6 +40,7 @@ type list struct {
 	Said   json.Value `json:"said,omitzero"` // the result of server/discover
 	size   int
 	byName map[string]bool
+	origin *list // the first one with the same items; the list itself if they are new
 }
 
 // An item is one entry of a list.
@@ -59,6 +64,7 @@ func (all items) value() json.Value {
 func (l *list) index() *list {
 	l.byName = make(map[string]bool, len(l.Items))
 	l.size = len(l.Said)
+	l.origin = l
 	for _, it := range l.Items {
 		l.byName[it.Name] = true
 		l.size += len(it.Raw) + 2*len(it.Name)
@@ -89,21 +95,23 @@ type listKey struct {
 
 // kept holds the last lists of the servers.
 type kept struct {
-	mu    sync.Mutex
-	slots *recent.Map[listKey, *slot]
-	file  *file // nil: they are only kept in memory
+	mu      sync.Mutex
+	slots   *recent.Map[listKey, *slot]
+	changed map[listKey]time.Time // when a server said so of a list, whoever that is for
+	file    *file                 // nil: they are only kept in memory
 }
 
 // A slot holds the last list of a kind, and the request for a new one.
 type slot struct {
 	mu     sync.Mutex
 	good   *list
+	by     *Source // who has listed it; nil: it is from the file
 	flight *flight // under way; nil: none
 }
 
 func newKept(path string, note func(string)) *kept {
 	bounds := recent.Bounds{Most: maxLists, Bytes: maxListsBytes}
-	k := &kept{slots: recent.New[listKey, *slot](bounds)}
+	k := &kept{slots: recent.New[listKey, *slot](bounds), changed: map[listKey]time.Time{}}
 	if path == "" {
 		return k
 	}
@@ -145,11 +153,53 @@ func (s *slot) last() *list {
 	return s.good
 }
 
-// put replaces the list in a slot. It reports whether it is another one.
-func (k *kept) put(at listKey, s *slot, l *list) (changed bool) {
+// fresh returns the last list if it is of later than since, and the server need not be asked again. s.mu is held.
+func (s *slot) fresh(by *Source, since time.Time) *list {
+	l := s.good
+	if l == nil || s.by != by || by.Always || !l.At.After(since) {
+		return nil
+	}
+	most := freshAge
+	if l.TTL > 0 {
+		most = max(leastAge, min(most, time.Duration(l.TTL)*time.Millisecond))
+	}
+	if time.Since(l.At) >= most {
+		return nil
+	}
+	return l
+}
+
+// Changed records that a server has announced, by that notification, that a list of it has changed. Nobody is shown the old one
+// any more.
+func (c *Conn) Changed(s *Source, announcement string) {
+	for _, k := range []*listKind{tools, prompts, resources, templates} {
+		if k.changed == announcement {
+			c.kept.mu.Lock()
+			c.kept.changed[listKey{server: s.Name, place: s.Place, method: k.method}] = time.Now()
+			c.kept.mu.Unlock()
+		}
+	}
+}
+
+func (k *kept) changedAt(of listKey) time.Time {
+	of.of = upstream.Caller{}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.changed[of]
+}
+
+// put replaces the list in a slot, unless that is of a later time. It reports whether it is another one.
+func (k *kept) put(at listKey, s *slot, by *Source, l *list) (changed bool) {
 	s.mu.Lock()
 	before := s.good
-	s.good = l
+	if before != nil && before.At.After(l.At) {
+		s.mu.Unlock()
+		return false
+	}
+	if changed = !l.same(before); !changed && before.origin != nil {
+		l.Items, l.byName, l.origin = before.Items, before.byName, before.origin
+	}
+	s.good, s.by = l, by
 	s.mu.Unlock()
 	grown := l.size
 	if before != nil {
@@ -158,7 +208,7 @@ func (k *kept) put(at listKey, s *slot, l *list) (changed bool) {
 	if grown != 0 {
 		k.grown(at, grown)
 	}
-	if changed = !l.same(before); changed {
+	if changed {
 		k.write(at, l)
 	}
 	return changed

@@ -201,8 +201,8 @@ func TestManyServerLies(t *testing.T) {
 			{"the same page for ever", `"tools":[` + tool("a") + `],"nextCursor":"1"`, "", "ok", 1, true},
 		} {
 			l.says(test.list, test.id)
-			a := c.MustListTools(t)
-			names := a.ToolNames(t)
+			time.Sleep(fresh)
+			names, _, a := allPages(t, c)
 			if got := targets(t, a)["liar"]; got.Outcome != test.outcome || got.Listed != test.listed || got.Truncated != test.truncated {
 				t.Errorf("%s: got %+v", test.name, got)
 			}

@@ -2,7 +2,6 @@ package many
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -48,109 +47,12 @@ const (
 	helloAge = 5 * time.Minute
 )
 
-// A flight is a request for a list. Everybody who wants the list in the meantime waits for it.
-type flight struct {
-	done chan struct{}
-	list *list
-	fail *recourse.Error // instead of the list
-	late bool            // somebody stopped waiting for it; guarded by slot.mu
-}
-
 // A fetched list is the result of asking a server: a list, or the reason why there is no new one.
 type fetched struct {
 	server *Source
 	list   *list           // the last one; nil: there has never been one
 	fail   *recourse.Error // nil: it has answered
 	late   bool            // it has not answered yet
-}
-
-var errClosed = errors.New("the endpoint is closed")
-
-// fly starts to ask a server for a list, unless a request is already under way.
-func (c *Conn) fly(r *upstream.Request, s *Source, k *listKind) (*slot, *flight) {
-	at := listKey{s.Name, s.Place, k.method, s.Of(r)}
-	slot := c.kept.slot(at)
-	slot.mu.Lock()
-	defer slot.mu.Unlock()
-	if slot.flight != nil {
-		return slot, slot.flight
-	}
-	f := &flight{done: make(chan struct{})}
-	asker := r.For(r.Header.Clone(), nil)
-	asker.Message = introduced(r)
-	begun := c.work.Go(func(life context.Context) {
-		ctx, cancel := context.WithTimeout(life, c.options.Load().Time)
-		defer cancel()
-		f.list, f.fail = c.collect(ctx, asker, s, k)
-		c.land(at, slot, f, k)
-	})
-	if !begun {
-		f.fail = recourse.Unavailable(s.Title).WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(errClosed)
-		close(f.done)
-		return slot, f
-	}
-	slot.flight = f
-	return slot, f
-}
-
-// introduced returns a message with the same client information as r's, which stays valid after r.
-func introduced(r *upstream.Request) *wire.Message {
-	return &wire.Message{Meta: append([]byte(nil), r.Message.Meta...)}
-}
-
-// land ends a flight.
-func (c *Conn) land(at listKey, slot *slot, f *flight, k *listKind) {
-	changed := f.list != nil && c.kept.put(at, slot, f.list)
-	slot.mu.Lock()
-	slot.flight = nil
-	late := f.late
-	slot.mu.Unlock()
-	close(f.done)
-	if changed && late && k.changed != "" {
-		c.listeners.announce(k.changed)
-	}
-}
-
-// await waits for a flight until ctx ends.
-func await(ctx context.Context, s *Source, slot *slot, f *flight) fetched {
-	select {
-	case <-f.done:
-	case <-ctx.Done():
-		if list, late := slot.leave(f); late {
-			return fetched{server: s, list: list, late: true}
-		}
-		<-f.done // it is ending right now
-	}
-	if f.fail != nil {
-		return fetched{server: s, list: slot.last(), fail: f.fail}
-	}
-	return fetched{server: s, list: f.list}
-}
-
-// leave records that somebody has stopped waiting for a flight, and returns the last list. It reports
-// false if the flight has ended.
-func (s *slot) leave(f *flight) (last *list, late bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.flight != f {
-		return nil, false
-	}
-	f.late = true
-	return s.good, true
-}
-
-// askAll asks servers for a list, all at once, and waits no longer than the deadline.
-func (c *Conn) askAll(ctx context.Context, r *upstream.Request, servers []*Source, k *listKind) []fetched {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Load().Deadline)
-	defer cancel()
-	slots, flights, outcomes := make([]*slot, len(servers)), make([]*flight, len(servers)), make([]fetched, len(servers))
-	for i, s := range servers {
-		slots[i], flights[i] = c.fly(r, s, k)
-	}
-	for i, s := range servers {
-		outcomes[i] = await(ctx, s, slots[i], flights[i])
-	}
-	return outcomes
 }
 
 // collect asks a server for all pages of a list, up to the limits.
@@ -229,8 +131,7 @@ func (c *Conn) hello(ctx context.Context, r *upstream.Request, s *Source) (*list
 	if l := c.last(r, s, discovery); l != nil && time.Since(l.At) < helloAge {
 		return l, nil
 	}
-	slot, f := c.fly(r, s, discovery)
-	switch o := await(ctx, s, slot, f); {
+	switch o := c.want(r, s, discovery, time.Time{}).await(ctx); {
 	case o.fail != nil:
 		return nil, o.fail
 	case o.late:

@@ -85,6 +85,7 @@ func TestManyServerIsAway(t *testing.T) {
 		if err := f.Shop.Stop(); err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(fresh)
 		began := time.Now()
 		a := c.MustListTools(t)
 		if diff := cmp.Diff(before, a.ToolNames(t)); diff != "" {

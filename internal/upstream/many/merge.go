@@ -1,7 +1,11 @@
 package many
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,12 +21,8 @@ import (
 // MetaTargets is the member of a list's _meta that says how each server answered.
 const MetaTargets = "io.github.recoursehq/targets"
 
-// list answers a request for a list with the lists of all servers, in their order. It has one page.
+// list answers a request for a list with a page of the lists of all servers, in their order.
 func (c *Conn) list(ctx context.Context, r *upstream.Request, k *listKind) (*wire.Answer, error) {
-	if cursor := json.Value(r.Message.Cursor); cursor != nil && cursor.Kind() != 'n' {
-		return nil, recourse.New(recourse.KindInvalidValue, "This list has a single page: leave cursor out.").
-			WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
-	}
 	outcomes := c.askAll(ctx, r, c.options.Load().Servers, k)
 	if err := ctx.Err(); err != nil {
 		return nil, upstream.EndedBeforeSend(ctx, c.Name())
@@ -31,16 +31,45 @@ func (c *Conn) list(ctx context.Context, r *upstream.Request, k *listKind) (*wir
 		return nil, e
 	}
 	m := c.merge(outcomes, k)
+	at, e := m.find(json.Value(r.Message.Cursor))
+	if e != nil {
+		return nil, e
+	}
+	ttl, public := freshness(outcomes)
 	result := json.Members{{Name: "resultType", Value: json.Value(`"complete"`)}}
-	result.Add(k.member, m.items)
-	result.Add("ttlMs", strconv.AppendInt(nil, m.ttl, 10))
+	result.Add(k.member, m.pages[at])
+	if at+1 < len(m.pages) {
+		result.Text("nextCursor", m.cursor(at+1))
+	}
+	result.Add("ttlMs", strconv.AppendInt(nil, ttl, 10))
 	scope := "private"
-	if m.public {
+	if public {
 		scope = "public"
 	}
 	result.Text("cacheScope", scope)
-	result.Object("_meta", json.Members{{Name: MetaTargets, Value: m.targets}})
+	if at == 0 {
+		var targets json.Members
+		for i, o := range outcomes {
+			targets.Add(o.server.Name, o.tell(k, m.listed[i], m.left[i]))
+		}
+		result.Object("_meta", json.Members{{Name: MetaTargets, Value: targets.AppendTo(nil)}})
+	}
 	return wire.RespondResult(r.Message.ID, result.AppendTo(nil)), nil
+}
+
+// freshness returns for how many milliseconds a merged list may be kept, and whether anybody may be shown it.
+func freshness(outcomes []fetched) (ttl int64, public bool) {
+	ttl, public = -1, true
+	for _, o := range outcomes {
+		if o.list != nil {
+			public = public && o.list.Public
+			ttl = leastTTL(ttl, o.list.TTL-time.Since(o.list.At).Milliseconds())
+		}
+		if o.fail != nil || o.late {
+			ttl = 0
+		}
+	}
+	return max(ttl, 0), public
 }
 
 // allFailed returns the failure of a list when nothing is known, since no server has answered.
@@ -60,47 +89,111 @@ func (c *Conn) allFailed(outcomes []fetched) *recourse.Error {
 		WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 }
 
-// merged is what several servers list.
+const (
+	// maxPageItems and maxPageBytes limit a page. Most endpoints have less in all: not every client asks for a second page.
+	maxPageItems = 1000
+	maxPageBytes = 1 << 20
+)
+
+// merged is what several servers list. It does not change.
 type merged struct {
-	items   json.Value
-	ttl     int64
-	public  bool
-	targets json.Value
+	origins []*list // what it was made of, by server; nil: nothing is known
+	servers []*Source
+	mark    [8]byte // tells it apart from another content
+	pages   []json.Value
+	listed  []int      // how many items are there of each server
+	left    [][]string // the names that each server cannot offer
 }
 
-// merge combines the lists of servers. Tools and prompts whose name two servers use are left out: a
+// merge combines the lists of servers, unless the last ones were the same. Tools and prompts whose name two servers use are left out: a
 // call would reach one of them by chance. If two servers have the same resource, the first server's
 // counts, since the endpoint cannot rename resources.
-func (c *Conn) merge(outcomes []fetched, k *listKind) merged {
-	m := merged{ttl: -1, public: true}
+func (c *Conn) merge(outcomes []fetched, k *listKind) *merged {
+	m := &merged{listed: make([]int, len(outcomes)), left: make([][]string, len(outcomes))}
+	for _, o := range outcomes {
+		var origin *list
+		if o.list != nil {
+			origin = o.list.origin
+		}
+		m.origins, m.servers = append(m.origins, origin), append(m.servers, o.server)
+	}
+	c.merging.Lock()
+	defer c.merging.Unlock()
+	if last := c.merged[k]; last != nil && slices.Equal(last.origins, m.origins) && slices.Equal(last.servers, m.servers) {
+		return last
+	}
 	names, left := offeredBy(outcomes, k)
-	m.items = append(m.items, '[')
-	var targets json.Members
+	var p pager
 	for i, o := range outcomes {
-		listed := 0
 		for _, it := range o.items() {
 			name, ok := o.server.offers(it.Name, k)
 			if !ok || names[name] != i || slices.Contains(left[name], i) {
 				continue
 			}
-			if len(m.items) > 1 {
-				m.items = append(m.items, ',')
-			}
-			m.items = append(m.items, it.as(name, k)...)
-			listed++
+			p.add(it.as(name, k))
+			m.listed[i]++
 		}
-		if o.list != nil {
-			m.public = m.public && o.list.Public
-			m.ttl = leastTTL(m.ttl, o.list.TTL)
-		}
-		if o.fail != nil || o.late {
-			m.ttl = 0
-		}
-		targets.Add(o.server.Name, o.tell(k, listed, c.told(outcomes, i, left, k)))
+		m.left[i] = c.told(outcomes, i, left, k)
 	}
-	m.items = append(m.items, ']')
-	m.ttl, m.targets = max(m.ttl, 0), targets.AppendTo(nil)
+	m.pages, m.mark = p.end()
+	c.merged[k] = m
 	return m
+}
+
+// A pager divides items into pages.
+type pager struct {
+	pages []json.Value // without their last bracket
+	items int          // of the last one
+}
+
+func (p *pager) add(item json.Value) {
+	last := len(p.pages) - 1
+	switch {
+	case last < 0, p.items == maxPageItems, len(p.pages[last])+len(item) > maxPageBytes:
+		p.pages, p.items = append(p.pages, append(json.Value{'['}, item...)), 1
+	default:
+		p.pages[last], p.items = append(append(p.pages[last], ','), item...), p.items+1
+	}
+}
+
+// end returns the pages, of which there is at least one, and their mark.
+func (p *pager) end() (pages []json.Value, mark [8]byte) {
+	if p.pages == nil {
+		p.pages = []json.Value{{'['}}
+	}
+	sum := sha256.New()
+	for i := range p.pages {
+		p.pages[i] = append(p.pages[i], ']')
+		_, _ = sum.Write(p.pages[i]) // never fails
+	}
+	copy(mark[:], sum.Sum(nil))
+	return p.pages, mark
+}
+
+// cursor returns the cursor of a page.
+func (m *merged) cursor(page int) string {
+	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint16(m.mark[:], uint16(page)))
+}
+
+// find returns the page that a cursor, as the client has written it, asks for. A cursor is good for the very list that it is from.
+func (m *merged) find(cursor json.Value) (page int, e *recourse.Error) {
+	if cursor == nil || cursor.Kind() == 'n' || string(cursor) == `""` {
+		return 0, nil
+	}
+	var text string
+	_ = json.Unmarshal(cursor, &text) // anything else is not one of ours
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	said := "The list has changed since this cursor was given: ask again without a cursor, and read the list from its beginning."
+	switch {
+	case err != nil || len(raw) != len(m.mark)+2:
+		said = "This is no cursor of this list: leave it out, and read the list from its beginning."
+	case bytes.Equal(raw[:len(m.mark)], m.mark[:]):
+		if page = int(binary.BigEndian.Uint16(raw[len(m.mark):])); page < len(m.pages) {
+			return page, nil
+		}
+	}
+	return 0, recourse.InvalidValue("cursor", "the nextCursor of this list", text).WithMessage("%s", said).
+		WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
 }
 
 func (o fetched) items() items {

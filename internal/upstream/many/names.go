@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/protocol/json"
@@ -40,9 +39,6 @@ type candidate struct {
 	local string
 }
 
-// freshAge is how old a list may be to refuse a call because of it.
-const freshAge = 5 * time.Second
-
 // find returns the server that has a tool or prompt, and its own name for it. If the names alone
 // decide, no list is read.
 func (c *Conn) find(ctx context.Context, r *upstream.Request, k *listKind, name string) (*Source, string, *recourse.Error) {
@@ -61,7 +57,7 @@ func (c *Conn) find(ctx context.Context, r *upstream.Request, k *listKind, name 
 	if owner := c.onlyOwner(r, k, all); owner != nil {
 		return owner.Source, owner.local, nil
 	}
-	outcomes := c.askAll(ctx, r, c.stale(r, k, all), k)
+	outcomes := c.askAll(ctx, r, sourcesOf(all), k)
 	if ctx.Err() != nil {
 		return nil, "", upstream.EndedBeforeSend(ctx, c.Name())
 	}
@@ -109,12 +105,10 @@ func (c *Conn) onlyOwner(r *upstream.Request, k *listKind, all []candidate) (own
 	return owner
 }
 
-// stale returns the servers whose list is too old to justify a refusal.
-func (c *Conn) stale(r *upstream.Request, k *listKind, all []candidate) (servers []*Source) {
-	for _, one := range all {
-		if l := c.last(r, one.Source, k); l == nil || time.Since(l.At) > freshAge {
-			servers = append(servers, one.Source)
-		}
+func sourcesOf(all []candidate) []*Source {
+	servers := make([]*Source, len(all))
+	for i, one := range all {
+		servers[i] = one.Source
 	}
 	return servers
 }

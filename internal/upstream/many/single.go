@@ -37,7 +37,7 @@ func (c *Conn) Heard(r *upstream.Request, s *Source, method string, result json.
 	k := atStart(method)
 	if cursor := json.Lookup(result, "/nextCursor"); k == tools && cursor.Kind() == '"' && string(cursor) != `""` {
 		if last := c.last(r, s, k); last == nil || time.Since(last.At) > helloAge {
-			c.fly(r, s, k)
+			c.want(r, s, k, time.Time{})
 		}
 		return
 	}
@@ -50,15 +50,15 @@ func (c *Conn) Heard(r *upstream.Request, s *Source, method string, result json.
 		l.Cut = l.add(items, k, map[string]int{}) || more
 	}
 	at := listKey{s.Name, s.Place, k.method, s.Of(r)}
-	c.kept.put(at, c.kept.slot(at), l.index())
+	c.kept.put(at, c.kept.slot(at), s, l.index())
 }
 
 // Renew asks the server again, in the background, and calls changed if it lists something else then.
 func (c *Conn) Renew(r *upstream.Request, s *Source, method string, changed func()) {
 	before := c.last(r, s, atStart(method))
-	slot, f := c.fly(r, s, atStart(method))
+	w := c.want(r, s, atStart(method), time.Now())
 	c.work.Go(func(life context.Context) {
-		if o := await(life, s, slot, f); o.fail == nil && !o.late && !o.list.same(before) {
+		if o := w.await(life); o.fail == nil && !o.late && !o.list.same(before) {
 			changed()
 		}
 	})
