@@ -372,12 +372,6 @@ func byHTTP(status int) map[string]thrown {
 	}
 }
 
-// byHTTPWithRPC returns what the SDKs throw for an HTTP status with a JSON-RPC error as its body.
-func byHTTPWithRPC(status, code int, kind recourse.Kind) map[string]thrown {
-	rpc := byRPC(code, kind)
-	return with(with(byHTTP(status), goLegacy, rpc[goLegacy]), goModern, rpc[goModern])
-}
-
 // with replaces what one client throws.
 func with(all map[string]thrown, client string, one thrown) map[string]thrown {
 	all = maps.Clone(all)
