@@ -72,7 +72,7 @@ func TestLargeCallsFailInResults(t *testing.T) {
 	const form = `{"method":"tools/call","params":{"name":"order_create","arguments":{"reference":%q}},"jsonrpc":"2.0","id":"last"}`
 	message := fmt.Sprintf(form, strings.Repeat("a", 20<<10))
 	for _, era := range testkit.Eras {
-		for name, body := range map[string]io.Reader{"": strings.NewReader(message), " in chunks": struct{ io.Reader }{strings.NewReader(message)}} {
+		for name, body := range map[string]io.Reader{"": strings.NewReader(message), "_in_chunks": struct{ io.Reader }{strings.NewReader(message)}} {
 			t.Run(era.String()+name, func(t *testing.T) {
 				t.Parallel()
 				srv := testkit.NewServer(t)
