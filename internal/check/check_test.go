@@ -165,6 +165,33 @@ func TestGood(t *testing.T) {
 	}
 }
 
+// What a server does with slow calls is seen over HTTP as well.
+func TestSlowOverHTTP(t *testing.T) {
+	t.Parallel()
+	for breaks, want := range map[string][]string{
+		"": nil, "slow-beside": {"cancel-running", "slow-beside"}, "cancel-running": {"cancel-running"},
+	} {
+		t.Run(breaks, func(t *testing.T) {
+			t.Parallel()
+			listening := httptest.NewServer(&fixture{breaks: breaks, cancelled: make(chan struct{}, 1)})
+			t.Cleanup(listening.Close)
+			slow := check.Write{Tool: "order_get", Args: []byte(`{"order_id":"slow","limit":1}`), Slow: true}
+			report := check.Check(t.Context(), &server.Endpoint{URL: listening.URL},
+				check.Options{Mode: check.Owner, Writes: append(fixtureWrites(t), slow), Timeout: 10 * time.Second})
+			got := brokenIn(report)
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("broken: %v, want %v", got, want)
+			}
+			for _, n := range report.NotObserved {
+				if n.Rule == "slow-beside" || n.Rule == "cancel-running" {
+					t.Errorf("not observed: %s: %s", n.Rule, n.Why)
+				}
+			}
+		})
+	}
+}
+
 // besides are the findings that breaking a rule brings with it.
 var besides = map[string][]string{
 	"absent-not-internal": {"failure-says-why"},

@@ -23,7 +23,9 @@ type fixture struct {
 	breaks string
 	calls  int
 
-	hungUp atomic.Bool
+	hungUp    atomic.Bool
+	turn      sync.Mutex    // of the requests, if it answers one after the other
+	cancelled chan struct{} // over HTTP
 
 	mu     sync.Mutex
 	orders []order
@@ -470,6 +472,24 @@ func (f *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if left := f.leaves(r); left {
 			http.Error(w, "There are no handles left.", http.StatusServiceUnavailable)
 			return
+		}
+	}
+	if f.breaks == "slow-beside" {
+		f.turn.Lock()
+		defer f.turn.Unlock()
+	}
+	switch text := string(body); {
+	case strings.Contains(text, `"order_id":"slow"`):
+		w.Header().Set("Content-Type", "text/event-stream")
+		var answer strings.Builder
+		if f.slowly(text, &answer, f.cancelled); answer.Len() > 0 {
+			fmt.Fprintf(w, "data: %s\n", answer.String())
+		}
+		return
+	case strings.Contains(text, "cancelled") && f.breaks != "cancel-running":
+		select {
+		case f.cancelled <- struct{}{}:
+		default:
 		}
 	}
 	answers := f.answer(string(body))

@@ -107,10 +107,14 @@ func (c *checkCommand) Run(ctx context.Context, env *term.Environment, command t
 	case stdout == "":
 		printReport(env, report)
 	}
-	if c.Files.WriteBaseline != "" { // all of them are known now
+	switch {
+	case ctx.Err() != nil: // by its user
+		return errors.New("the check was ended before it was done")
+	case c.Files.WriteBaseline != "": // all of them are known now
 		return nil
+	default:
+		return verdict(report)
 	}
-	return verdict(report)
 }
 
 // target names the server for `recourse call`.

@@ -87,7 +87,7 @@ const description = `Recourse puts a contract on the failures of MCP servers: wh
 	`whether anything was changed, and what to do next.`
 
 // Main runs the program in the process's own environment and returns its exit code. SIGTERM or Ctrl-C
-// stops it gracefully, a second one immediately.
+// stops it gracefully, a second one immediately; so does the end of its terminal, SIGHUP.
 func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -122,6 +122,11 @@ func Run(ctx context.Context, env Environment) (code int) {
 	}
 	if err != nil {
 		return fail(&env, parseError(err))
+	}
+	if chosen.Selected().Path() != "serve" && !signal.Ignored(syscall.SIGHUP) { // serve reads its configuration again
+		hungUp, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
+		defer stop()
+		chosen.BindTo(hungUp, (*context.Context)(nil))
 	}
 	if err := chosen.Run(); err != nil {
 		return fail(&env, explained(err, chosen.Selected().Path()))
