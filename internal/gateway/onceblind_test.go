@@ -36,7 +36,7 @@ func TestOnceBlindAgents(t *testing.T) {
 func TestLongOnceBlindAgents(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	lasts, kills := 20*time.Second, 20
+	lasts, kills := 5*time.Second, 6
 	if full, err := time.ParseDuration(os.Getenv("RECOURSE_TEST_ONCE")); err == nil {
 		lasts, kills = full, 300
 	}
