@@ -75,7 +75,8 @@ test-one: ## Run the tests of PKG, such as ./internal/gateway, or those of them 
 test-long: RACE :=
 test-long: ## Run the tests that take long, which test leaves out
 	@$(INSTALL)
-	@export RECOURSE_TEST_LONG=1; $(GO_TEST) -run '^TestLong' ./...
+	@packages=$$(grep -rl --include='*_test.go' --exclude-dir=.tools --exclude-dir=tools '^func TestLong' . | xargs dirname | sort -u); \
+	export RECOURSE_TEST_LONG=1; $(GO_TEST) -run '^TestLong' $$packages
 	@cd tools/simulate && RECOURSE_TEST_LONG=1 go test -timeout $(TIMEOUT) -run '^TestLong' ./...
 
 .PHONY: test-dist
