@@ -12,16 +12,24 @@ import (
 	"time"
 )
 
-// A Page is the latest failures that match a filter, with the counts of all failures within its time.
+// A Page is the latest failures that match a filter, with the counts of the latest failures within its time. Its reading takes as long
+// with a million rows as with ten thousand.
 type Page struct {
 	Entries []*Entry // the latest first; only Seq, RequestID and Story are set
 	More    bool     // there are older ones
+	Back    int64    // with few entries, or none: only failures from this Seq on were looked at; 0: all were
 	Counts  []Count
-	Since   time.Time // only failures since then were searched for the text; zero: all were
+	Since   time.Time // only failures since then were counted, and searched for the text; zero: all were
 }
 
-// looked is how many failures are searched for a text at a time by default, since their rows have to be read.
-const looked = 20_000
+const (
+	// looked is how many failures are counted, or compared with several marks, at a time, and searched how many are searched for a
+	// text.
+	looked   = 5_000
+	searched = 10_000
+	// ranked is how many failures of a server its tools and callers are ranked by.
+	ranked = 2_000
+)
 
 // A Count is how many failures share the same marks.
 type Count struct {
@@ -40,46 +48,52 @@ func (c *Count) Chosen(f *Filter) bool {
 // Page returns a page of failures. One statement reads the list and the counts, so that they are consistent
 // while others write.
 //
-// Only the latest failures are searched for a text: [Page.Since] is where to continue, as the Until of
-// another filter.
+// Only the latest failures are counted, or searched for a text: [Page.Since] is where to continue, as the Until of
+// another filter. The list is bounded only if there are several marks: [Page.Back] is where to continue, as its Before.
 func (j *Journal) Page(ctx context.Context, f *Filter) (*Page, error) {
 	failures, page := *f, new(Page)
 	failures.Failures = true
+	var err error
+	if page.Since, err = j.reach(ctx, &failures); err != nil {
+		return nil, err
+	}
+	recent := failures
+	if !page.Since.IsZero() {
+		recent.Since = page.Since
+	}
 	var c conditions
 	const (
 		marks   = "server, tool, kind, origin, caller, org"
 		columns = "failures, seq, " + marks + ", request_id, story"
 	)
 	with, from := "", "journal"
+	var latest string
 	if failures.Text != "" { // evaluated once
-		var err error
-		if page.Since, err = j.reach(ctx, &failures); err != nil {
-			return nil, err
-		}
-		if !page.Since.IsZero() {
-			failures.Since = page.Since
-		}
-		with = "WITH found AS MATERIALIZED (SELECT seq, " + marks + " FROM journal WHERE " + every(c.within("seq", &failures)) + ") "
-		from, failures.Text = "found", ""
+		with = "WITH found AS MATERIALIZED (SELECT seq, " + marks + " FROM journal WHERE " + every(c.within(&recent)) + ") "
+		from, recent.Text = "found", ""
+		latest = "SELECT seq FROM found WHERE " + every(c.chosen(&recent)) + " ORDER BY seq DESC LIMIT " + c.value(f.limit()+1)
+	} else if latest, page.Back, err = j.latest(ctx, &c, &failures); err != nil {
+		return nil, err
 	}
-	// +seq keeps the databases from using the index on seq: the index on the marks has everything that is
-	// counted, in the order of the groups.
-	const bySeq, byMarks = "seq", "+seq"
 	counts := "SELECT COUNT(*) AS failures, CAST(0 AS BIGINT) AS seq, " + marks + ", '' AS request_id, '' AS story FROM " + from +
-		" WHERE " + every(c.within(byMarks, &failures)) + " GROUP BY " + marks
-	// Rare marks are looked up in that index, too; frequent ones, or none, by going back in time.
-	seq := bySeq
-	if failures.narrow() {
-		seq = byMarks
-	}
-	latest := "SELECT seq FROM " + from + " WHERE " + every(c.chosen(seq, &failures)) + " ORDER BY " + seq + " DESC LIMIT " +
-		c.value(failures.limit()+1)
+		" WHERE " + every(c.within(&recent)) + " GROUP BY " + marks
 	list := "SELECT CAST(0 AS BIGINT) AS failures, seq, " + marks + ", request_id, story FROM journal WHERE seq IN (" + latest + ")"
-	//nolint:gosec // it is put together from constants, and from conditions that name parameters
 	query := with + "SELECT " + columns + " FROM (" + counts + ") AS counts UNION ALL SELECT " + columns + " FROM (" + list + ") AS list"
-	rows, err := j.s.reads.QueryContext(ctx, query, c.values...)
+	if err := j.readPage(ctx, page, query, c.values...); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(page.Entries, func(a, b *Entry) int { return cmp.Compare(b.Seq, a.Seq) })
+	if most := int(failures.limit()); len(page.Entries) > most {
+		page.Entries, page.More, page.Back = page.Entries[:most], true, 0
+	}
+	return page, nil
+}
+
+// readPage reads the counts and the entries of a page.
+func (j *Journal) readPage(ctx context.Context, page *Page, query string, args ...any) error {
+	rows, err := j.s.reads.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, fmt.Errorf("read the journal: %w", err)
+		return fmt.Errorf("read the journal: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
@@ -88,7 +102,7 @@ func (j *Journal) Page(ctx context.Context, f *Filter) (*Page, error) {
 		if err := rows.Scan(
 			&n.Failures, &e.Seq, &n.Server, &n.Tool, &n.Kind, &n.Origin, &n.Caller, &n.Org, &e.RequestID, &e.Story,
 		); err != nil {
-			return nil, fmt.Errorf("read the journal: %w", err)
+			return fmt.Errorf("read the journal: %w", err)
 		}
 		if n.Failures > 0 {
 			page.Counts = append(page.Counts, n)
@@ -97,32 +111,86 @@ func (j *Journal) Page(ctx context.Context, f *Filter) (*Page, error) {
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read the journal: %w", err)
+		return fmt.Errorf("read the journal: %w", err)
 	}
-	slices.SortFunc(page.Entries, func(a, b *Entry) int { return cmp.Compare(b.Seq, a.Seq) })
-	if most := int(failures.limit()); len(page.Entries) > most {
-		page.Entries, page.More = page.Entries[:most], true
-	}
-	return page, nil
+	return nil
 }
 
-// reach returns the time since which as many failures have ended as are searched for a text; zero means that
-// there are no more.
+// latest returns the statement for the latest failures that match a filter without a text, and the Seq down to which it looks if that is
+// not all the way. It goes through the index of one mark; with others besides, no further than so many failures.
+func (j *Journal) latest(ctx context.Context, c *conditions, f *Filter) (statement string, back int64, err error) {
+	is := f.marks()
+	leading, others := []mark{everything}, is
+	if len(is) > 0 && is[0].column != "origin" {
+		leading, others = is[:1:1], is[1:]
+	}
+	if leading[0].column == "caller" {
+		leading = append(leading, mark{"org", f.Caller})
+	}
+	if len(others) > 0 {
+		for _, by := range leading {
+			var all conditions
+			beyond, err := j.beyond(ctx, f, &all, append(all.between(f), all.is(by)))
+			if err != nil {
+				return "", 0, err
+			}
+			back = max(back, beyond)
+		}
+	}
+	var parts []string
+	for _, by := range leading {
+		chosen := append(c.between(f), c.is(by), "seq >= "+c.value(back))
+		for _, other := range others {
+			other.column = "(" + other.column + " || '')" // keeps the databases from using the index of that mark
+			chosen = append(chosen, c.is(other))
+		}
+		parts = append(parts, "SELECT seq FROM (SELECT seq FROM journal WHERE "+every(chosen)+" ORDER BY seq DESC LIMIT "+
+			c.value(f.limit()+1)+") AS by_"+strconv.Itoa(len(parts)))
+	}
+	return "SELECT seq FROM (" + strings.Join(parts, " UNION ") + ") AS latest ORDER BY seq DESC LIMIT " + c.value(f.limit()+1), back, nil
+}
+
+// reach returns the time since which as many failures have ended as are counted, or searched for a text; zero means that there are no
+// more.
 func (j *Journal) reach(ctx context.Context, f *Filter) (time.Time, error) {
 	all := *f
 	all.Text = ""
 	var c conditions
-	statement := "SELECT seq FROM journal WHERE " + every(c.within("seq", &all)) + " ORDER BY seq DESC LIMIT 1 OFFSET " +
-		c.value(int64(cmp.Or(f.Looked, looked)))
-	var beyond int64
-	err := j.s.reads.QueryRowContext(ctx, statement, c.values...).Scan(&beyond)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return time.Time{}, nil
-	case err != nil:
-		return time.Time{}, fmt.Errorf("read the journal: %w", err)
+	beyond, err := j.beyond(ctx, f, &c, c.within(&all))
+	if err != nil || beyond == 0 {
+		return time.Time{}, err
 	}
 	return instant(beyond>>seqBits + 1), nil
+}
+
+// beyond returns the Seq of the failure that comes after as many as are looked at under some conditions; 0: there are no more.
+func (j *Journal) beyond(ctx context.Context, f *Filter, c *conditions, chosen []string) (seq int64, err error) {
+	most := cmp.Or(f.Looked, looked)
+	if f.Text != "" {
+		most = cmp.Or(f.Looked, searched)
+	}
+	statement := "SELECT seq FROM journal WHERE " + every(chosen) + " ORDER BY seq DESC LIMIT 1 OFFSET " + c.value(int64(most))
+	err = j.s.reads.QueryRowContext(ctx, statement, c.values...).Scan(&seq)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("read the journal: %w", err)
+	}
+	return seq, nil
+}
+
+// Culprits returns what tools and callers the latest failures of a server are of, and whether there are more since then.
+func (j *Journal) Culprits(ctx context.Context, server string, since time.Time) (counts []*Count, more bool, err error) {
+	f := &Filter{Failures: true, Since: since}
+	var c conditions
+	latest := "SELECT tool, caller, org FROM journal WHERE " + every(append(c.within(f), c.is(mark{"server", server}))) +
+		" ORDER BY seq DESC LIMIT " + c.value(int64(ranked))
+	total := int64(0)
+	counts, err = all(ctx, j.s.reads, "read the journal", func(row scanner) (*Count, error) {
+		n := Count{Server: server}
+		err := row.Scan(&n.Tool, &n.Caller, &n.Org, &n.Failures)
+		total += n.Failures
+		return &n, err
+	}, "SELECT tool, caller, org, COUNT(*) FROM ("+latest+") AS latest GROUP BY tool, caller, org", c.values...)
+	return counts, total == ranked, err
 }
 
 // Last returns the Seq of the latest entry, or 0.
@@ -133,9 +201,16 @@ func (j *Journal) Last(ctx context.Context) (seq int64, err error) {
 	return seq, nil
 }
 
-// narrow reports whether a filter selects by marks.
-func (f *Filter) narrow() bool {
-	return f.Server != "" || f.Tool != "" || f.Kind != "" || f.Origin != "" || f.Caller != ""
+// A mark is what a filter wants of a column.
+type mark struct{ column, value string }
+
+// everything is the mark of all failures.
+var everything mark
+
+// marks returns a filter's marks, beginning with those that few failures are likely to share.
+func (f *Filter) marks() []mark {
+	all := []mark{{"caller", f.Caller}, {"tool", f.Tool}, {"server", f.Server}, {"kind", f.Kind}, {"origin", f.Origin}}
+	return slices.DeleteFunc(all, func(m mark) bool { return m.value == "" })
 }
 
 func (f *Filter) limit() int64 {
@@ -154,11 +229,11 @@ func (c *conditions) value(v any) string {
 	return "$" + strconv.Itoa(len(c.values))
 }
 
-// within returns the conditions for a filter's time, text and outcome. seq is the name of the column.
-func (c *conditions) within(seq string, f *Filter) []string {
-	within := []string{seq + " >= " + c.value(seqAt(f.Since))}
+// within returns the conditions for a filter's time, text and outcome.
+func (c *conditions) within(f *Filter) []string {
+	within := []string{"seq >= " + c.value(seqAt(f.Since))}
 	if !f.Until.IsZero() {
-		within = append(within, seq+" < "+c.value(seqAt(f.Until)))
+		within = append(within, "seq < "+c.value(seqAt(f.Until)))
 	}
 	if f.Failures {
 		within = append(within, "kind <> ''")
@@ -170,25 +245,35 @@ func (c *conditions) within(seq string, f *Filter) []string {
 	return within
 }
 
-// chosen returns the conditions for all of a filter.
-func (c *conditions) chosen(seq string, f *Filter) []string {
-	chosen := c.within(seq, f)
+// between returns the conditions for a filter's time, outcome and place in the list.
+func (c *conditions) between(f *Filter) []string {
+	between := c.within(f)
 	if f.After != 0 {
-		chosen = append(chosen, seq+" > "+c.value(f.After))
+		between = append(between, "seq > "+c.value(f.After))
 	}
 	if f.Before != 0 {
-		chosen = append(chosen, seq+" < "+c.value(f.Before))
+		between = append(between, "seq < "+c.value(f.Before))
 	}
-	for _, is := range [...]struct{ column, value string }{
-		{"server", f.Server}, {"tool", f.Tool}, {"kind", f.Kind}, {"origin", f.Origin},
-	} {
-		if is.value != "" {
-			chosen = append(chosen, is.column+" = "+c.value(text(is.value, maxName)))
+	return between
+}
+
+// is returns the condition for a mark.
+func (c *conditions) is(m mark) string {
+	if m == everything {
+		return "TRUE"
+	}
+	return m.column + " = " + c.value(text(m.value, maxName))
+}
+
+// chosen returns the conditions for all of a filter.
+func (c *conditions) chosen(f *Filter) []string {
+	chosen := c.between(f)
+	for _, m := range f.marks() {
+		is := c.is(m)
+		if m.column == "caller" {
+			is = "(" + is + " OR " + c.is(mark{"org", m.value}) + ")"
 		}
-	}
-	if f.Caller != "" {
-		caller := c.value(text(f.Caller, maxName))
-		chosen = append(chosen, "(caller = "+caller+" OR org = "+caller+")")
+		chosen = append(chosen, is)
 	}
 	return chosen
 }

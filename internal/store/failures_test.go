@@ -153,3 +153,63 @@ func TestPageLooksForATextBitByBit(t *testing.T) {
 		}
 	})
 }
+
+// Of many failures, the latest are counted, and compared with several marks; the rest can be looked at after that. With one mark,
+// the list goes all the way back.
+func TestPageLooksAtTheLatest(t *testing.T) {
+	t.Parallel()
+	databases(t, func(t *testing.T, address string) {
+		t.Helper()
+		j, ctx := open(t, address).Journal(), t.Context()
+		entries := manyFailures(j, 400)
+		for i, e := range entries {
+			e.Seq = time.Now().Add(time.Duration(i)*time.Second).UnixMicro() << 11
+		}
+		entries[11].Server, entries[13].Caller = "rare", "rare"
+		if _, err := j.Append(ctx, entries); err != nil {
+			t.Fatal(err)
+		}
+		for name, f := range map[string]store.Filter{
+			"none": {}, "server": {Server: "rare"}, "caller": {Caller: "rare"}, "origin": {Origin: "gateway"}, "org": {Caller: "acme"},
+			"server and kind": {Server: "farm", Kind: "timeout"}, "caller and tool": {Caller: "ada", Tool: "put"},
+		} {
+			f.Failures = true
+			listed, err := j.Find(ctx, &f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Looked, f.Limit = 30, 7
+			var met []*store.Entry
+			for rounds := 0; ; rounds++ {
+				page, err := j.Page(ctx, &f)
+				if err != nil || rounds > 100 {
+					t.Fatalf("%s: %v, %d rounds", name, err, rounds)
+				}
+				if counted := total(page.Counts); counted != 30 || page.Since.IsZero() {
+					t.Errorf("%s: counted %d since %v", name, counted, page.Since)
+				}
+				met = append(met, page.Entries...)
+				if f.Before = page.Back; page.More {
+					f.Before = met[len(met)-1].Seq
+				}
+				if f.Before == 0 {
+					break
+				}
+				if page.Back != 0 && f.Server+f.Caller == "rare" {
+					t.Errorf("%s: looked only down to %d", name, page.Back)
+				}
+			}
+			slices.Reverse(met)
+			if ids(met) != ids(listed) {
+				t.Errorf("%s: got %s, want %s", name, ids(met), ids(listed))
+			}
+		}
+	})
+}
+
+func total(counts []store.Count) (n int64) {
+	for i := range counts {
+		n += counts[i].Failures
+	}
+	return n
+}

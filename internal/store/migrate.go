@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"path"
 	"strings"
 
 	"github.com/jackc/pgx/v5/stdlib"
@@ -17,14 +18,14 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-//go:embed migrations/*.sql
+//go:embed migrations
 var migrations embed.FS
 
 // schemaTable lists the migrations that have been run.
 const schemaTable = "recourse_schema"
 
 // schema is the schema version of this program.
-const schema = 7
+const schema = 8
 
 // usable returns why this program cannot use a schema version.
 func usable(have int64) error {
@@ -132,11 +133,11 @@ func (s *Store) up(ctx context.Context) error {
 }
 
 func (s *Store) migrations() (*goose.Provider, error) {
-	dialect := goose.DialectSQLite3
+	dialect, folder := goose.DialectSQLite3, "sqlite"
 	if _, ok := s.writes.Driver().(*stdlib.Driver); ok {
-		dialect = goose.DialectPostgres
+		dialect, folder = goose.DialectPostgres, "postgres"
 	}
-	steps, err := steps()
+	steps, err := steps(folder)
 	if err != nil {
 		return nil, fmt.Errorf("read the migrations: %w", err)
 	}
@@ -148,9 +149,9 @@ func (s *Store) migrations() (*goose.Provider, error) {
 	return provider, nil
 }
 
-// steps returns the migrations. Each of them runs as one text: to find its statements, goose would take several
-// megabytes for a file.
-func steps() ([]*goose.Migration, error) {
+// steps returns the migrations. Each of them runs as one text, with what the database's own folder adds: to find its statements,
+// goose would take several megabytes for a file.
+func steps(folder string) ([]*goose.Migration, error) {
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {
 		return nil, err
@@ -165,7 +166,12 @@ func steps() ([]*goose.Migration, error) {
 		if err != nil {
 			return nil, err
 		}
+		own, err := migrations.ReadFile(path.Join(path.Dir(name), folder, path.Base(name)))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
 		up, _, _ := strings.Cut(string(text), "-- +goose Down")
+		up += string(own)
 		steps = append(steps, goose.NewGoMigration(version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
 			_, err := tx.ExecContext(ctx, up)
 			return err

@@ -135,6 +135,14 @@ func connect(address string, create bool) (*Store, error) {
 // String returns the store's address without credentials.
 func (s *Store) String() string { return s.name }
 
+// File returns the path of the store's file; "" if it has none here.
+func (s *Store) File() string {
+	if s.durable == nil {
+		return ""
+	}
+	return s.name
+}
+
 // Ping returns why the database cannot be reached, or nil.
 func (s *Store) Ping(ctx context.Context) error { return s.reads.PingContext(ctx) }
 

@@ -41,6 +41,8 @@ type codeView struct {
 type contractList struct {
 	all  []*contractView
 	kept bool // there is a journal to count in
+
+	since time.Time // only failures since then are counted; zero: all are
 }
 
 // contracts lists all contracts, with how often each of their codes occurred.
@@ -56,7 +58,7 @@ func (c *Console) contracts(r *http.Request) (*contractList, error) {
 			return nil, err
 		}
 		defer done()
-		if seen, err = c.Journal.Codes(r.Context(), &store.Filter{}); err != nil {
+		if seen, list.since, err = c.Journal.Codes(r.Context()); err != nil {
 			return nil, err
 		}
 	}
@@ -112,7 +114,7 @@ func (c *Console) contract(r *http.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &view{title: of.Name, body: contractPage(of, all.kept, contractdoc.Page(of.Contract))}, nil
+	return &view{title: of.Name, body: contractPage(of, all, contractdoc.Page(of.Contract))}, nil
 }
 
 // A translation is a failure as a contract writes it.
@@ -128,6 +130,7 @@ type codePage struct {
 	of    *contractView
 	code  *codeView
 	kept  bool
+	since time.Time
 	own   translation
 	other []translation
 }
@@ -142,7 +145,7 @@ func (c *Console) code(r *http.Request) (*view, error) {
 	if i < 0 {
 		return nil, &problem{http.StatusNotFound, "The contract has no such code.", "recourse contract show " + of.Name + " lists them."}
 	}
-	page := &codePage{of: of, code: of.codes[i], kept: all.kept}
+	page := &codePage{of: of, code: of.codes[i], kept: all.kept, since: all.since}
 	example := contractdoc.Example(of.Contract, page.code.Code)
 	page.own = translate(of.Contract, example)
 	told := of.Write(example, exampleCall()).Record
@@ -195,4 +198,12 @@ func quantile(s *serverView, q float64) string {
 		return "-"
 	}
 	return lasted(s.tally.took.quantile(q).Round(time.Microsecond))
+}
+
+// seenSince names how often something was seen.
+func seenSince(since time.Time) string {
+	if since.IsZero() {
+		return "Seen"
+	}
+	return "Seen since " + since.UTC().Format("2 Jan 15:04") + " UTC"
 }

@@ -24,13 +24,15 @@ type failureList struct {
 	now    time.Time
 	calls  []*journal.Row // the latest first
 	more   bool
-	total  int64
+	total  int64 // that match
+	looked int64 // that were counted
 	facets []facet
 	kept   bool  // there are failures, selected or not
 	seen   int64 // the Seq of the latest failure that the reader has seen; 0: none is marked as new
 	news   int   // how many are new since then
 
-	back time.Time // only failures since then were searched for the text; zero: all were
+	back  time.Time // only failures since then were counted, and searched for the text; zero: all were
+	depth int64     // the Seq down to which failures were compared with the filters; 0: all were
 }
 
 // failures lists failed calls.
@@ -60,8 +62,13 @@ func (c *Console) list(ctx context.Context, q *query) (*failureList, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &failureList{query: q, now: c.now(), calls: page.Calls, more: page.More, kept: len(page.Counts) > 0, back: page.Since}
+	l := &failureList{
+		query: q, now: c.now(), calls: page.Calls, more: page.More, kept: len(page.Counts) > 0, back: page.Since, depth: page.Back,
+	}
 	l.facets, l.total = q.facets(page.Counts)
+	for i := range page.Counts {
+		l.looked += page.Counts[i].Failures
+	}
 	return l, nil
 }
 
@@ -78,8 +85,14 @@ func (l *failureList) older() templ.SafeURL {
 	return l.at(failuresPath, paramBefore, strconv.FormatInt(l.calls[len(l.calls)-1].Seq, 10))
 }
 
-// furtherBack returns the URL that searches older failures for the text.
+// ends reports whether older failures have not been looked at.
+func (l *failureList) ends() bool { return l.Text != "" && !l.back.IsZero() || l.depth != 0 }
+
+// furtherBack returns the URL that looks at older failures.
 func (l *failureList) furtherBack() templ.SafeURL {
+	if l.depth != 0 {
+		return l.at(failuresPath, paramBefore, strconv.FormatInt(l.depth, 10))
+	}
 	return l.at(failuresPath, paramUntil, l.back.Format(time.RFC3339Nano))
 }
 
@@ -102,7 +115,19 @@ var periods = []period{
 	{"", "All", "in the journal"},
 }
 
-// when describes the time that the list covers.
+// counted says how many failures match, or how many of the latest do.
+func (l *failureList) counted() string {
+	switch {
+	case l.back.IsZero() || l.Text != "":
+		return counted(l.total, "failure", "failures")
+	case l.narrowed():
+		return grouped(l.total) + " of the latest " + counted(l.looked, "failure", "failures")
+	default:
+		return "The latest " + counted(l.looked, "failure", "failures")
+	}
+}
+
+// when describes the time that the counts cover.
 func (l *failureList) when() string {
 	since := l.back
 	if since.IsZero() {

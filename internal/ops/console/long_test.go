@@ -58,7 +58,7 @@ func TestLongManyFailures(t *testing.T) {
 					t.Errorf("%s takes at least %v", path, best)
 				}
 			}
-			if pages := lookThrough(t, url); pages != 5 {
+			if pages := lookThrough(t, url); pages != 10 {
 				t.Errorf("the search takes %d pages", pages)
 			}
 		})
@@ -69,7 +69,7 @@ func TestLongManyFailures(t *testing.T) {
 func lookThrough(t *testing.T, at string) (pages int) {
 	t.Helper()
 	further := regexp.MustCompile(`href="(/failures[^"]*)">Search further back`)
-	for next := "/failures?text=no+such+text"; pages < 10; pages++ {
+	for next := "/failures?text=no+such+text"; pages < 20; pages++ {
 		_, page := get(t, at+next)
 		found := further.FindStringSubmatch(page)
 		if found == nil {

@@ -119,7 +119,8 @@ type serverPage struct {
 	kept    bool // its failures come from the journal
 	tools   []culprit
 	callers []culprit
-	held    int // changes of its tools that nobody has accepted
+	more    bool // only the latest failures were looked at for these
+	held    int  // changes of its tools that nobody has accepted
 }
 
 // A culprit is a tool that fails, or a caller whose calls fail.
@@ -157,16 +158,17 @@ func (c *Console) server(r *http.Request) (*view, error) {
 		return nil, err
 	}
 	defer done()
-	bars, err := c.Journal.History(r.Context(), f, span.bar)
+	bars, err := c.Journal.History(r.Context(), name, f.Since, span.bar)
 	if err != nil {
 		return nil, err
 	}
-	marks, err := c.Journal.Page(r.Context(), &store.Filter{Since: f.Since, Server: name, Limit: 1})
+	counts, more, err := c.Journal.Culprits(r.Context(), name, f.Since)
 	if err != nil {
 		return nil, err
 	}
 	page.chart = historyChart(bars, span, c.now())
-	page.tools, page.callers = culprits(marks.Counts, f, span)
+	page.tools, page.callers = culprits(counts, f, span)
+	page.more = more
 	return &view{title: page.Title, body: serverDetail(page)}, nil
 }
 
@@ -174,13 +176,11 @@ func (c *Console) server(r *http.Request) (*view, error) {
 const maxCulprits = 10
 
 // culprits returns which tools fail, and whose calls fail, the most frequent first.
-func culprits(counts []store.Count, f *store.Filter, s timeSpan) (tools, callers []culprit) {
+func culprits(counts []*store.Count, f *store.Filter, s timeSpan) (tools, callers []culprit) {
 	byTool, byCaller := map[string]int64{}, map[string]int64{}
-	for i := range counts {
-		if n := &counts[i]; n.Chosen(f) {
-			byTool[n.Tool] += n.Failures
-			byCaller[cmp.Or(n.Caller, n.Org)] += n.Failures
-		}
+	for _, n := range counts {
+		byTool[n.Tool] += n.Failures
+		byCaller[cmp.Or(n.Caller, n.Org)] += n.Failures
 	}
 	sorted := func(by map[string]int64, param string) (list []culprit) {
 		for name, n := range by {

@@ -186,6 +186,7 @@ type Page struct {
 	More   bool
 	Counts []store.Count
 	Since  time.Time
+	Back   int64
 }
 
 // Failures returns a page of failures.
@@ -195,7 +196,7 @@ func Failures(ctx context.Context, rows *store.Journal, f *store.Filter) (*Page,
 		return nil, err
 	}
 	calls, err := read(page.Entries, nil)
-	return &Page{calls, page.More, page.Counts, page.Since}, err
+	return &Page{calls, page.More, page.Counts, page.Since, page.Back}, err
 }
 
 // read returns the calls of rows.
