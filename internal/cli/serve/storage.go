@@ -2,9 +2,13 @@ package serve
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/cli/load"
@@ -43,12 +47,29 @@ func openStorage(ctx context.Context, cfg *config.Config, log *slog.Logger) (*st
 	}
 	s.store = opened
 	s.journal = journal.New(opened.Journal(), cfg.Journal, log)
+	if err := s.journal.CountKilled(unwritten(opened)); err != nil {
+		log.LogAttrs(ctx, slog.LevelInfo, "calls that a kill loses will not be counted", slog.String("cause", err.Error()))
+	}
 	s.uses = opened.Keys().Uses(log)
 	if len(cfg.ConnectionKeys) > 0 {
 		s.connections = connection.NewManager(opened.Connections(), seal.New(cfg.ConnectionKeys...), connection.NewClient(), log)
 	}
 	log.LogAttrs(ctx, slog.LevelInfo, "keeping a journal", slog.String("store", opened.String()))
 	return s, nil
+}
+
+// unwritten returns how the paths of files begin that say what of a journal has not been written: beside an SQLite file, otherwise in
+// the user's folder for caches.
+func unwritten(s *store.Store) string {
+	if file := s.File(); file != "" {
+		return file + "-unwritten-"
+	}
+	folder, err := os.UserCacheDir()
+	if err != nil {
+		folder = os.TempDir()
+	}
+	sum := sha256.Sum256([]byte(s.String()))
+	return filepath.Join(folder, "recourse", "unwritten-"+hex.EncodeToString(sum[:6])+"-")
 }
 
 // check returns an error if the store cannot be reached, or the journal cannot be written.

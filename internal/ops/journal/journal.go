@@ -7,7 +7,7 @@
 //	waiting                  a limited number of calls; one too many is lost, and counted
 //	  |  writer              makes rows of a batch, with arguments masked
 //	  v
-//	store.Journal            from which the writer removes what is too old or too much
+//	store.Journal            from which the keeper removes what is too old or too much
 //	  |  Find, Of, Failures  make calls of rows again
 //	  v
 //	the console, recourse failures and explain, package journaltools
@@ -34,6 +34,7 @@ type Rows interface {
 	Retell(ctx context.Context, e *store.Entry) error
 	Size(ctx context.Context) (int64, error)
 	Prune(ctx context.Context, before time.Time, bytes int64) (pruned int64, more bool, err error)
+	Count(ctx context.Context, now time.Time) (more bool, err error)
 	Tidy(ctx context.Context) error
 }
 
@@ -57,14 +58,18 @@ type Journal struct {
 	held    int
 	closed  bool
 	fault   error // of the last attempt to write
+	teller  teller
+	handed  *handed // nil: what a kill loses is not counted
 
 	more    chan struct{} // holds a token when something waits
+	wrote   chan struct{} // and when something was written
 	closing chan struct{}
-	done    chan struct{} // the writer has ended
+	done    sync.WaitGroup // the writer and the keeper have ended
 	life    context.Context
 	end     context.CancelFunc
 
 	written, lost atomic.Uint64
+	size, grew    atomic.Int64 // bytes of all calls, about, and of those that were written here
 }
 
 var _ observe.LateObserver = (*Journal)(nil)
@@ -77,13 +82,11 @@ type ended struct {
 
 // New returns a journal stored in rows, and starts writing it. End it with [Journal.Close].
 func New(rows Rows, settings *config.Journal, log *slog.Logger) *Journal {
-	j := &Journal{rows: rows, log: log, more: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{})}
+	j := &Journal{rows: rows, log: log, more: make(chan struct{}, 1), wrote: make(chan struct{}, 1), closing: make(chan struct{})}
 	j.settings.Store(settings)
 	j.life, j.end = context.WithCancel(context.Background())
-	go func() {
-		defer close(j.done)
-		(&writer{Journal: j}).run()
-	}()
+	j.done.Go((&writer{Journal: j}).run)
+	j.done.Go((&keeper{Journal: j}).run)
 	return j
 }
 
@@ -103,6 +106,7 @@ func (j *Journal) Ended(o *observe.Outcome) {
 	}
 	j.waiting = append(j.waiting, ended{j.rows.Next(), o.Keep()})
 	j.held += o.Request.Held
+	j.handed.add()
 	if n := len(j.waiting); n > 1 && n != maxBatch { // the writer waits for a batch to fill: it is not woken for each call
 		return
 	}
@@ -201,6 +205,7 @@ func (j *Journal) Close(ctx context.Context) {
 	close(j.closing)
 	stop := context.AfterFunc(ctx, j.end)
 	defer stop()
-	<-j.done
+	j.done.Wait()
 	j.end()
+	j.handed.remove()
 }

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// gather is how long calls are collected for a batch, and maxBatch how many fill one.
-	gather   = 100 * time.Millisecond
+	// gather is how long calls are collected for a batch, and maxBatch how many fill one. A kill loses what is being collected.
+	gather   = 20 * time.Millisecond
 	maxBatch = 256
 	// A batch that cannot be written is retried, with growing waits, until giveUp has passed. One attempt
 	// takes at most writeTimeout.
@@ -22,46 +22,21 @@ const (
 	firstWait    = 200 * time.Millisecond
 	longestWait  = 10 * time.Second
 	giveUp       = time.Minute
-	// quiet is the shortest time between two log entries about problems.
-	quiet = time.Minute
-	// upkeepEvery is how often old calls are removed, in up to maxPrunes small steps; the rest is removed
-	// after soon.
-	upkeepEvery = time.Minute
-	soon        = time.Second
-	maxPrunes   = 10
-	// measureEvery is how often the size is read again: other replicas write, too.
-	measureEvery = 10 * time.Minute
 )
 
 // A writer writes a journal, in a goroutine of its own.
-type writer struct {
-	*Journal
-
-	size     int64     // approximate size of all calls
-	measured time.Time // when the size was read
-
-	broken   bool      // the log has reported that the store fails
-	told     time.Time // when a problem was last logged
-	reported uint64    // lost calls that have been logged
-}
+type writer struct{ *Journal }
 
 // run writes until the journal is closed.
 func (w *writer) run() {
-	upkeep := time.NewTimer(0)
-	defer upkeep.Stop()
 	for {
 		select {
 		case <-w.more:
 			w.collect()
 			w.flush()
-		case <-upkeep.C:
-			upkeep.Reset(w.upkeep())
 		case <-w.closing:
 			w.flush()
-			if w.lost.Load() > w.reported {
-				w.told = time.Time{} // there will be no later
-				w.tell(w.Fault())
-			}
+			w.tellLast()
 			return
 		}
 	}
@@ -130,12 +105,19 @@ func (w *writer) write(entries []*store.Entry) {
 		w.setFault(err)
 		if err == nil {
 			w.written.Add(uint64(len(entries)))
-			w.size += size
+			w.handed.settle(len(entries))
+			w.size.Add(size)
+			w.grew.Add(size)
 			w.recovered()
+			select {
+			case w.wrote <- struct{}{}:
+			default:
+			}
 			return
 		}
 		if time.Since(began) >= giveUp || !w.wait(wait) {
 			w.lost.Add(uint64(len(entries)))
+			w.handed.settle(len(entries))
 			w.tell(err)
 			return
 		}
@@ -145,66 +127,3 @@ func (w *writer) write(entries []*store.Entry) {
 
 // wait reports false if the journal is closed meanwhile: there is no time for another attempt.
 func (w *writer) wait(d time.Duration) bool { return !pause.Until(w.closing, d) }
-
-// tell informs the operator of problems now and then. Without an error it only reports losses.
-func (w *writer) tell(err error) {
-	lost := w.lost.Load()
-	if err == nil && lost == w.reported || !w.told.IsZero() && time.Since(w.told) < quiet {
-		return
-	}
-	attrs := []slog.Attr{slog.Uint64("lost", lost-w.reported)}
-	message := "calls are missing from the journal: they came faster than it could be written"
-	if err != nil {
-		w.broken = true
-		message = "cannot write the journal: calls go on, and are missing from it once too many wait"
-		attrs = append(attrs, slog.String("cause", redact.Log(err.Error())))
-	}
-	w.log.LogAttrs(w.life, slog.LevelWarn, message, attrs...)
-	w.told, w.reported = time.Now(), lost
-}
-
-// recovered logs that the journal can be written again.
-func (w *writer) recovered() {
-	if !w.broken {
-		return
-	}
-	lost := w.lost.Load()
-	w.log.LogAttrs(w.life, slog.LevelInfo, "the journal is written again", slog.Uint64("lost", lost-w.reported))
-	w.broken, w.reported = false, lost
-}
-
-// upkeep removes what is too old or too much, and returns when to run again.
-func (w *writer) upkeep() time.Duration {
-	w.tell(nil)
-	settings := w.settings.Load()
-	for range maxPrunes {
-		more, err := w.prune(time.Now().Add(-settings.Keep), int64(settings.MaxSize))
-		if err != nil {
-			w.tell(err)
-			return upkeepEvery
-		}
-		if !more {
-			return upkeepEvery
-		}
-	}
-	return soon
-}
-
-// prune removes some of what is too old or too much, and reports whether there is more.
-func (w *writer) prune(before time.Time, most int64) (more bool, err error) {
-	ctx, cancel := context.WithTimeout(w.life, writeTimeout)
-	defer cancel()
-	if w.measured.IsZero() || time.Since(w.measured) > measureEvery {
-		size, err := w.rows.Size(ctx)
-		if err != nil {
-			return false, err
-		}
-		w.size, w.measured = size, time.Now()
-	}
-	pruned, more, err := w.rows.Prune(ctx, before, w.size-most)
-	if err != nil {
-		return false, err
-	}
-	w.size -= pruned
-	return more, w.rows.Tidy(ctx)
-}

@@ -90,6 +90,8 @@ func (f *fake) Prune(ctx context.Context, before time.Time, n int64) (int64, boo
 	return max(0, min(n, 1000)), n > 1000, f.fault(ctx)
 }
 
+func (f *fake) Count(ctx context.Context, _ time.Time) (bool, error) { return false, f.fault(ctx) }
+
 func (f *fake) Tidy(ctx context.Context) error { return f.fault(ctx) }
 
 var errDown = errors.New("disk full: password=hunter2-s3cr3t")
