@@ -22,6 +22,7 @@ func TestRun(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                   "streams -n 1000,9000",
 		"streams -n 2,4":     "goroutines a stream",
+		"console -n 20,200":  "SQLite /failures?server=rare, ms",
 		"streams -n 100000":  "is no size",
 		"streams -for 1ns":   "deadline",
 		"streams --unknown":  "not defined",

@@ -39,11 +39,17 @@ type figure struct {
 var subjects = []subject{
 	streams,
 	limits,
+	consoles,
+	journals,
 }
 
 func main() {
 	if len(os.Args) > 2 && os.Args[1] == roleGateway {
 		os.Exit(playGateway(os.Args[2]))
+	}
+	if len(os.Args) > 5 && os.Args[1] == roleJournal {
+		fmt.Fprintln(os.Stderr, playJournal(os.Args[2:]))
+		os.Exit(1)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
