@@ -19,7 +19,14 @@ type detail struct {
 	start, end int  // of the line
 	mention    int  // where the last word of the name of a secret in this line ends; -1: there is none
 	told       bool // one of them is not the name of a member of JSON
+	member     bool // there is one in a quiet part of JSON
 	nameless   bool // the text has none
+	begun      bool // a word in this line may tell of what follows it,
+	spoken     bool // after a blank
+	candidate  int  // the last word with which something may begin
+	foldings   folding
+	signs      folding     // which of them it has signs for
+	quiet      []quietPart // from here on
 	holds      holds
 	reach      int // where what was found ends
 	colon      int // the last colon
@@ -44,10 +51,40 @@ func (m *Masker) detail(s string) detail {
 // line returns what the line from start to end may hold, and where that ends.
 func (l *detail) line(start, end int) (holds holds, reach int) {
 	l.start, l.end, l.holds, l.reach, l.colon, l.mention, l.told = start, end, 0, end, -1, -1, false
-	s, begin := l.s[:end], l.begin
+	l.member, l.begun, l.spoken, l.foldings, l.signs, l.candidate = false, false, false, 0, 0, start-longestBegin
+	for at := start; at < end && !l.over; {
+		stop, next := end, end
+		for len(l.quiet) > 0 && l.quiet[0].end <= at {
+			l.quiet = l.quiet[1:]
+		}
+		if len(l.quiet) > 0 && l.quiet[0].start < end {
+			stop, next = max(at, l.quiet[0].start), min(end, l.quiet[0].end)
+			if l.member = l.member || l.quiet[0].mentions; l.quiet[0].folds {
+				l.foldings |= foldsQuiet
+			}
+		}
+		l.part(at, stop)
+		at = next
+	}
 	if l.over {
 		return 0, end
 	}
+	l.whole()
+	hint := l.holds != 0 || l.mention >= 0 || l.begun || l.spoken
+	switch {
+	case l.foldings != 0 && (hint || l.foldings&l.signs != 0):
+		l.holds |= aSpelling
+	case l.foldings != 0:
+		l.holds |= aFolding
+	case hint:
+		l.holds |= aHint
+	}
+	return l.holds, l.reach
+}
+
+// part looks at a part of the line.
+func (l *detail) part(start, end int) {
+	s, begin := l.s[:end], l.begin
 	run := start // where the word of base64 begins
 	for i := start; i < len(s); i++ {
 		c := s[i]
@@ -67,7 +104,7 @@ func (l *detail) line(start, end int) (holds holds, reach int) {
 			l.word(at, i, kind)
 			if l.words++; l.words%(1<<10) == 0 && l.isOver != nil && l.isOver() {
 				l.over = true
-				return 0, end
+				return
 			}
 			i--
 			continue
@@ -81,7 +118,8 @@ func (l *detail) line(start, end int) (holds holds, reach int) {
 		switch {
 		case kind&tellsAny == 0:
 		case kind&isWide != 0:
-			l.beyond(i)
+			run = l.beyond(i)
+			i = run - 1
 		case kind&(always|aValue) != 0 || i+1 < len(s) && begin.after[c][s[i+1]]:
 			l.sign(i, kind)
 		}
@@ -89,8 +127,6 @@ func (l *detail) line(start, end int) (holds holds, reach int) {
 	if end-run >= minRun {
 		l.long(run, end)
 	}
-	l.whole()
-	return l.holds, l.reach
 }
 
 // hashOf returns a hash of the first three bytes of a word, in any case.
@@ -114,6 +150,8 @@ func (l *detail) number(at int) {
 	}
 	if stop, ok := numericAt(l.s, at); ok {
 		l.found(anAddress, stop)
+	} else if ipv4(l.s, at) > 0 {
+		l.signs |= foldsReference
 	}
 }
 
@@ -136,6 +174,7 @@ func (l *detail) word(at, end int, kinds kind) {
 		l.told = l.told || !l.isMember(at, end)
 	}
 	if sorts &^= ofName; sorts != 0 {
+		l.candidate = at
 		l.begins(at, sorts)
 	} else if begin.single[s[at]] && (end-at >= minSingle || end < l.end && s[end] == '-') {
 		l.formed(at)
@@ -170,7 +209,7 @@ func (l *detail) begins(at int, sorts uint8) {
 	}
 	if sorts&ofCommand != 0 {
 		if word := programWords.at(s, at); word != "" && at >= l.command {
-			l.command = l.commanded(at+len(word), word)
+			l.command, l.begun = l.commanded(at+len(word), word), true
 		}
 	}
 	if sorts&(ofPairs|ofLibpq) != 0 {
@@ -180,9 +219,11 @@ func (l *detail) begins(at int, sorts uint8) {
 		l.resolution(at)
 	}
 	if sorts&ofOther != 0 && insertWords.at(s, at) != "" {
+		l.begun = true
 		l.found(anInsert, min(len(s), at+longestInsert))
 	}
 	if sorts&ofOther != 0 && otherWords.at(s, at) != "" {
+		l.begun = true
 		l.writing(at)
 	}
 }
@@ -205,7 +246,7 @@ func (l *detail) resolution(at int) {
 		return
 	}
 	name, next, ok := resolvedAt(l.s, at, word)
-	if l.resolved = next; ok {
+	if l.resolved, l.begun = next, true; ok {
 		l.found(anAddress, name.end)
 	}
 }
@@ -265,6 +306,7 @@ func (l *detail) announcement(at int) {
 		if word := a.words.at(l.s, at); word != "" {
 			value, next := a.value(l.s, at)
 			l.announced[i] = max(next, at+len(word))
+			l.begun, l.spoken = l.begun || i > 0, l.spoken || i == 0
 			if value.end > value.start {
 				l.found(aToken, value.end)
 			}
@@ -285,13 +327,13 @@ func (l *detail) commanded(at int, program string) (end int) {
 func (l *detail) connection(at int) {
 	if word := pairWords.at(l.s, at); word != "" && at >= l.pairs {
 		pairs, next, ok := pairsAt(l.s, at, word)
-		if l.pairs = next; ok {
+		if l.pairs, l.begun = next, true; ok {
 			l.found(aConnection, pairs.end)
 		}
 	}
 	if word := libpqWords.at(l.s, at); word != "" && at >= l.libpq {
 		pairs, next, ok := libpqAt(l.s, at, word)
-		if l.libpq = next; ok {
+		if l.libpq, l.begun = next, true; ok {
 			l.found(aConnection, pairs.end)
 		}
 	}
@@ -300,7 +342,7 @@ func (l *detail) connection(at int) {
 // whole looks at the line as a whole.
 func (l *detail) whole() {
 	line := l.s[l.start:l.end]
-	if l.mention >= 0 {
+	if l.mention >= 0 || l.member && mayGoOn(line) {
 		if mayBeMarked(line, l.told) {
 			l.holds |= aMark
 		}

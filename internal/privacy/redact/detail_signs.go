@@ -15,6 +15,9 @@ func (l *detail) sign(i int, kind kind) {
 	if kind&aValue != 0 {
 		l.value(i)
 	}
+	if c != ':' {
+		l.signs |= foldingOf[c]
+	}
 	switch c {
 	case '.':
 		if l.places && innerDomains.begins[next] {
@@ -42,27 +45,39 @@ func (l *detail) sign(i int, kind kind) {
 		l.hold(i)
 	}
 	if l.holds&aSpelling == 0 && mayBeSpelled[c] {
-		if _, size := unspell(s[i:]); size > 0 {
-			l.holds |= aSpelling
-		}
+		l.spelling(i)
 	}
 }
 
-// beyond looks at a character beyond ASCII.
-func (l *detail) beyond(i int) {
-	rest := l.s[i:]
-	if len(rest) < 2 { //nolint:mnd // it has been cut off
-		return
+// spelling looks for a spelling of characters.
+func (l *detail) spelling(i int) {
+	if l.s[i] == '&' && l.isCalm(i) {
+		l.foldings |= foldsReference
+	} else if _, size := unspell(l.s[i:]); size > 0 {
+		l.holds |= aSpelling
+	}
+}
+
+// beyond looks at a character beyond ASCII, and returns where to go on.
+func (l *detail) beyond(i int) int {
+	const size = 2 // all characters have so many bytes
+	rest, next := l.s[i:], i+size
+	if len(rest) < size || rest[1]&0xc0 != 0x80 { // it has been cut off
+		return i + 1
 	}
 	may := l.begin.wide[pairOf(rest)]
 	if may&aMention != 0 && !l.nameless && l.names.BeginBeyond(rest) {
 		l.mention, l.told = i+1, true
 	}
-	if may&aLookalike != 0 && l.holds&aSpelling == 0 {
-		if _, size := unspell(rest); size > 0 {
-			l.holds |= aSpelling
-		}
+	if may&aLookalike == 0 || l.holds&aSpelling != 0 {
+		return next
 	}
+	if end, ok := l.lookalikes(i); ok {
+		l.foldings |= foldsLetters
+		return end
+	}
+	l.spelling(i)
+	return next
 }
 
 // login looks for a user and a password before an @.
@@ -162,8 +177,10 @@ func (l *detail) atColon(i int, before, next byte) {
 		if host, ok := portAt(s, i); ok && l.places {
 			l.found(anAddress, host.end)
 		}
+		l.signs |= foldsReference
 	}
 	if l.places && i >= l.ipv6 && (next == ':' || l.near >= colonsOfIPv6-1) {
+		l.signs |= foldsReference
 		address, end, ok := ipv6At(s, i, l.ipv6)
 		if l.ipv6 = end; ok {
 			l.ipv6 = max(end, address.end)

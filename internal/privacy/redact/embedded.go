@@ -6,30 +6,36 @@ import (
 	"github.com/recoursehq/recourse/internal/privacy/secret"
 )
 
-// embedded masks the JSON objects and arrays within a text whose names may be those of secrets. Their structure says more than
-// their spelling does: a list or an object may have such a name, too. It also returns whether it is known that there is no such name.
-func (m *Masker) embedded(s string, layer int, b *budget) (masked string, nameless bool) {
+// embedded returns a text with the JSON objects and arrays in it masked whose names may be those of secrets. Their structure says more
+// than their spelling does: a list or an object may have such a name, too.
+func (m *Masker) embedded(s string, layer int, b *budget) *text {
 	const failures = 8 // of texts that only begin like JSON, which take time
+	t := textOf(s)
 	if layer >= maxLayers || !hasNames(s) {
-		return s, false
+		return t
 	}
-	if !secret.Mentions(s) {
-		return s, true
+	if t.nameless = !secret.Mentions(s); t.nameless {
+		return t
 	}
 	inside := *m
 	inside.spoken = false
 	var out strings.Builder
-	raw, r, done, began := []byte(s), inside.reader(b), 0, b.begin()
+	raw, r, quiet, done, began := []byte(s), inside.reader(b), quietParts{m: m}, 0, b.begin()
 	for at, failed := 0, 0; at < len(s) && failed < failures; {
 		start := at + indexOfSet(s[at:], &opensObject)
 		if start == len(s) {
 			break
 		}
 		if b.isOver(began) {
-			return notShown, false
+			return textOf(notShown)
 		}
 		at = start + 1
 		if !opensJSON(s[at:]) {
+			continue
+		}
+		known := len(quiet.found)
+		if size := quiet.read(s, raw, start, out.Len()-done); size > 0 {
+			at = start + size
 			continue
 		}
 		size := r.sizeOf(raw[start:])
@@ -44,13 +50,14 @@ func (m *Masker) embedded(s string, layer int, b *budget) (masked string, namele
 		if masked, err := r.rewrite(s[start:at], layer+1); err == nil && masked != s[start:at] {
 			out.WriteString(s[done:start])
 			out.WriteString(masked)
-			done = at
+			done, quiet.found = at, quiet.found[:known]
 		}
 	}
-	if done == 0 {
-		return s, false
+	if done > 0 {
+		t = textOf(out.String() + s[done:])
 	}
-	return out.String() + s[done:], false
+	t.quiet = quiet.found
+	return t
 }
 
 // hasNames reports whether there may be a member of JSON, after whose name a colon stands.

@@ -102,7 +102,7 @@ func (m *Masker) each(t *text, visit func(f *finder) bool) {
 		return
 	}
 	detail := m.detail(t.s)
-	detail.nameless, detail.isOver = t.nameless, t.isOver
+	detail.nameless, detail.quiet, detail.isOver = t.nameless, t.quiet, t.isOver
 	t.look(detail.line)
 	m.ask(detailed, t, visit)
 }
@@ -153,7 +153,7 @@ func (m *Masker) once(t *text, layer int, b *budget) {
 func (m *Masker) spelled(t *text, b *budget) []masked {
 	var found []masked
 	m = m.within()
-	for _, p := range t.parts(aSpelling, near) {
+	for _, p := range t.spellings() {
 		v, ok := viewOf(t.s[p.start:p.end])
 		if !ok {
 			continue

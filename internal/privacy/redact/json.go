@@ -384,7 +384,7 @@ func (r *reader) valueEnds(top *level, start, end, first int, text string) {
 		}
 	case top.hide != "" && (!isString || !saysNothing(text)):
 		r.cover(first, start, end, top.hide)
-	case isString && text != "" && (top.kind == secret.Maybe && random(text) && len(text) >= 16 && !isID(text) ||
+	case isString && text != "" && (top.kind == secret.Maybe && isWeakValue(text) ||
 		top.kind == secret.Digits && isNumber(top.name, digitsOf(text)) && strings.Trim(text, "0123456789 -") == ""):
 		r.leaves[first].mark = markCredential
 	case top.says&pairValue != 0 && isString:
@@ -396,6 +396,9 @@ func (r *reader) valueEnds(top *level, start, end, first int, text string) {
 	}
 	top.hide = ""
 }
+
+// isWeakValue reports whether a string looks like a secret, if its name only may be that of one.
+func isWeakValue(text string) bool { return len(text) >= 16 && random(text) && !isID(text) }
 
 // cover replaces the leaves from first on by a single one.
 func (r *reader) cover(first, start, end int, mark string) {

@@ -10,6 +10,9 @@ import (
 
 // write returns the text with its leaves masked.
 func (r *reader) write(layer int) string {
+	if len(r.leaves) == 0 {
+		return r.raw
+	}
 	masked := r.masked(layer)
 	var out []byte // nil until something differs
 	done := 0

@@ -6,7 +6,7 @@ import (
 )
 
 // holds says what a line may hold: a bit for each sort of thing that finders look for.
-type holds uint16
+type holds uint32
 
 const (
 	unread      holds = 1 << iota // it has not been looked at
@@ -25,6 +25,8 @@ const (
 	aPath                         // of a file
 	aSpelling                     // of characters
 	anEncoding                    // of a text
+	aHint                         // a name, or a word before something: it may go on in the next lines
+	aFolding                      // a spelling that tells nothing, unless a hint is near
 )
 
 // A passage are lines in turn that may hold the same.
@@ -40,6 +42,7 @@ type text struct {
 	passages []passage
 	all      holds       // of all passages
 	nameless bool        // it is known that it does not mention a secret
+	quiet    []quietPart // they need not be looked at
 	isOver   func() bool // whether the time to look at it is over; nil: it is not limited
 }
 
@@ -51,7 +54,7 @@ func textOf(s string) *text {
 
 // onlyNearMarks leaves out the lines that are not near a mark. In a text that has been masked, only a mark can have revealed anything.
 func (t *text) onlyNearMarks() {
-	t.passages, t.all, t.nameless = nil, 0, false
+	t.passages, t.all, t.nameless, t.quiet = nil, 0, false, nil
 	for at := 0; ; at++ {
 		i := strings.IndexByte(t.s[at:], '[')
 		if i < 0 {
@@ -134,6 +137,28 @@ func (t *text) add(p passage) {
 		}
 	}
 	t.passages = append(t.passages, p)
+}
+
+// spellings returns the lines that may spell something, with those around them.
+func (t *text) spellings() []span {
+	if t.all&aFolding == 0 {
+		return t.parts(aSpelling, near)
+	}
+	hints, before := t.parts(^aFolding, 2*near), t.passages
+	t.passages = nil
+	for _, p := range before {
+		if p.holds&(aSpelling|aFolding) != aFolding {
+			t.add(p)
+			continue
+		}
+		for len(hints) > 0 && hints[0].end <= p.start {
+			hints = hints[1:]
+		}
+		for i := 0; i < len(hints) && hints[i].start < p.end; i++ {
+			t.add(passage{span{max(p.start, hints[i].start), min(p.end, hints[i].end)}, p.holds | aSpelling})
+		}
+	}
+	return t.parts(aSpelling, near)
 }
 
 // parts returns the lines that may hold something of that sort, with so many around them.
@@ -240,7 +265,7 @@ func (t *text) replace(parts []masked) {
 		return
 	}
 	passages, places := t.passages, placer{parts: parts}
-	t.passages = nil
+	t.passages, t.quiet = nil, nil
 	for _, p := range passages {
 		t.add(passage{span{places.of(p.start, false), places.of(p.end, true)}, p.holds})
 	}

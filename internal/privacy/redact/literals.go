@@ -3,11 +3,14 @@ package redact
 import (
 	"encoding/binary"
 	"math/bits"
+	"strings"
+	"unicode/utf8"
 )
 
 // literals are the known secrets, by their first bytes: however many there are, a text is searched once.
 type literals struct {
 	list []literal
+	odd  bool // one of them has other characters than most do
 
 	// filter has a bit for each hash of the first four bytes of a secret, and byHead the secrets that begin with them.
 	filter []uint64
@@ -25,6 +28,7 @@ func indexed(list []literal) *literals {
 	size := max(least, bits.Len(uint(perSecret*len(list))))
 	l := &literals{list: list, filter: make([]uint64, 1<<size/64), shift: 32 - size, byHead: make(map[uint32][]int32, len(list))}
 	for i := range list {
+		l.odd = l.odd || strings.ContainsFunc(list[i].text, isOdd)
 		head := headOf4(list[i].text)
 		hash := l.hash(head)
 		l.filter[hash/64] |= 1 << (hash % 64)
@@ -32,6 +36,9 @@ func indexed(list []literal) *literals {
 	}
 	return l
 }
+
+// isOdd reports whether a character is a blank, or one that texts may spell, or is not ASCII.
+func isOdd(r rune) bool { return r <= ' ' || r >= utf8.RuneSelf || r == '&' || r == '<' || r == '>' }
 
 // headOf4 returns the first four bytes of a text, which has them.
 func headOf4(s string) uint32 { return binary.LittleEndian.Uint32([]byte(s[:minLiteral])) }

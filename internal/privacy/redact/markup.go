@@ -46,6 +46,11 @@ func mayBeMarked(line string, told bool) bool {
 	return strings.HasSuffix(line, ",") && strings.ContainsAny(line, "\"'") // a tuple may go on
 }
 
+// mayGoOn reports whether a line may be marked, or hold an option, although a secret is mentioned only in names of members of JSON.
+func mayGoOn(line string) bool {
+	return strings.IndexByte(line, '<') >= 0 || strings.Contains(line, "-p") || strings.HasSuffix(trimEnd(line, &lineBlanks), ",")
+}
+
 // namesMember reports whether a member has the name of a secret as its value.
 func namesMember(s string) (found bool) {
 	nameWords.each(s, func(at int, word string) int {

@@ -11,6 +11,8 @@ type outline struct {
 	keys, frames bool         // there may be some
 	zig          bool         // those of Zig, too
 	groups       []*[256]bool // what a line of a trace may begin with
+	escapes      bool         // there are backslashes
+	inlines      []inlineForm // those of which there may be some
 	inKey        bool
 	below        int // how many lines of a trace are expected
 }
@@ -23,8 +25,15 @@ func (m *Masker) outline(s string) outline {
 		s: s, keys: containsBy(s, "PRIVATE KEY", 'K'), frames: m.mode == All && !m.inside, zig: containsBy(s, zigAddress, 'x'),
 		groups: beginnings[:1],
 	}
+	if !o.frames {
+		return o
+	}
 	if containsBy(s, groupTrace, 'G') {
 		o.groups = beginnings[:]
+	}
+	o.escapes = strings.IndexByte(s, '\\') >= 0
+	if o.inlines = inlines[:1]; containsBy(s, inlines[1].begin, '#') || containsBy(s, inlines[2].begin, 'F') {
+		o.inlines = inlines[:]
 	}
 	return o
 }
@@ -66,6 +75,15 @@ func (o *outline) line(start, end int) (holds holds, reach int) {
 	return holds, end
 }
 
+// holdsNothing reports whether the text, which is one line, is not of a key, nor of a stack trace.
+func (o *outline) holdsNothing() bool {
+	holds, _ := o.line(0, len(o.s))
+	return holds == unread
+}
+
+// ofFrames are bytes of which each line of a key or a stack trace has one.
+var ofFrames = setOf(" \t@^~[\\")
+
 // isOfKey reports whether a line may be one of a private key: its first or last one, or a long word of base64.
 func isOfKey(line string) bool {
 	const least = 40
@@ -75,7 +93,7 @@ func isOfKey(line string) bool {
 
 // isOfTrace reports whether a line may be one that makes others a stack trace.
 func (o *outline) isOfTrace(start, end int) bool {
-	escaped := strings.Contains(o.s[start:end], `\n`)
+	escaped := o.escapes && strings.Contains(o.s[start:end], `\n`)
 	indent := -1
 	for _, group := range o.groups {
 		l := lineOf(o.s, start, end, group)
@@ -89,7 +107,7 @@ func (o *outline) isOfTrace(start, end int) bool {
 			return true
 		}
 	}
-	return hasInline(o.s, start, end)
+	return hasInline(o.inlines, o.s, start, end)
 }
 
 func (o *outline) mayBeFrame(l textLine) bool {

@@ -180,28 +180,33 @@ func (m *Masker) plain(s string, layer int) string {
 			return b.remember(masked)
 		}
 	}
-	s, nameless := m.embedded(b.cut(s), layer, b)
-	if !literal && m.holdsNothing(s) {
-		return b.remember(s)
+	t := m.embedded(b.cut(s), layer, b)
+	if len(t.quiet) == 0 && !literal && m.holdsNothing(t.s) {
+		return b.remember(t.s)
 	}
-	t := textOf(s)
-	t.nameless = nameless
 	return b.remember(m.settled(t, layer, b))
 }
 
 // holdsNothing is a fast test of whether a finder need not look at a short text.
 func (m *Masker) holdsNothing(s string) bool {
+	holds, _ := m.glance(s)
+	return holds&^aFolding == 0
+}
+
+// glance returns what a short text may hold, and how it was looked at in detail.
+func (m *Masker) glance(s string) (holds, detail) {
 	const short = 256
 	if len(s) > short || len(m.people) > 0 || strings.IndexByte(s, '\n') >= 0 {
-		return false
+		return unread, detail{}
 	}
-	outline := m.outline(s)
-	if holds, _ := outline.line(0, len(s)); holds != unread {
-		return false
+	if indexOfSet(s, &ofFrames) < len(s) {
+		if outline := m.outline(s); !outline.holdsNothing() {
+			return unread, detail{}
+		}
 	}
-	detail := m.detail(s)
-	holds, _ := detail.line(0, len(s))
-	return holds == 0
+	d := m.detail(s)
+	holds, _ := d.line(0, len(s))
+	return holds &^ aHint, d
 }
 
 // isPlain reports whether nothing can be masked in a text.

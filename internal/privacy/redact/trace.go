@@ -102,10 +102,12 @@ func withGlue(lines []textLine, roles []role, first, last, done int) (from, to i
 }
 
 // inlines are how frames in a line begin, and a function that returns the end of one that begins at a position, or 0.
-var inlines = [...]struct {
+var inlines = [...]inlineForm{{"at ", inlineAt}, {"#0 ", inlinePHP}, {`File "`, inlinePython}}
+
+type inlineForm struct {
 	begin string
 	next  func(s string, at int) int
-}{{"at ", inlineAt}, {"#0 ", inlinePHP}, {`File "`, inlinePython}}
+}
 
 // inline finds traces that are written in one line: at a.b (c.js:1:2) at d.e (f.js:3:4), or #0 a.php(1): b() #1 {main}.
 func inline(s string) []span {
@@ -117,8 +119,8 @@ func inline(s string) []span {
 }
 
 // hasInline reports whether a frame that is written in one line begins in a line of a text.
-func hasInline(s string, start, end int) bool {
-	for _, of := range inlines {
+func hasInline(forms []inlineForm, s string, start, end int) bool {
+	for _, of := range forms {
 		for at := start; ; at++ {
 			i := strings.Index(s[at:end], of.begin)
 			if i < 0 {
