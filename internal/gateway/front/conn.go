@@ -3,6 +3,7 @@ package front
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,14 +29,21 @@ type clientConns struct {
 	mu    sync.Mutex
 	ended bool
 	open  map[*clientConn]struct{}
+
+	leave leave
 }
 
 func newClientConns(ln net.Listener, patience, ending time.Duration) *clientConns {
-	return &clientConns{Listener: ln, patience: patience, ending: ending, open: map[*clientConn]struct{}{}}
+	l := &clientConns{Listener: ln, patience: patience, ending: ending, open: map[*clientConn]struct{}{}}
+	l.leave.all = make(chan struct{})
+	return l
 }
 
 func (l *clientConns) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
+	if err != nil && l.leave.begun.Load() {
+		conn, err = l.acceptLast()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +53,7 @@ func (l *clientConns) Accept() (net.Conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := &clientConn{Conn: conn, of: l, patience: l.patience}
+	c.asking.Store(true)
 	if l.ended {
 		c.patience = l.ending
 	}
@@ -67,6 +76,10 @@ type clientConn struct {
 	net.Conn
 
 	of *clientConns
+
+	asking  atomic.Bool  // a request may be on its way to a handler
+	handled atomic.Int32 // requests that are with handlers
+	several atomic.Bool  // requests at a time: HTTP/2
 
 	mu       sync.Mutex
 	patience time.Duration

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -72,5 +73,41 @@ func TestClientsAreGivenTime(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// What has arrived on a connection just before it was to end is read.
+func TestLastRequestIsRead(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("elsewhere it is not")
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conns := newClientConns(ln, time.Minute, time.Second)
+	defer conns.Close()
+	client, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	conn, err := conns.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(client, "POST"); err != nil {
+		t.Fatal(err)
+	}
+	conns.leave.begun.Store(true)
+	_ = conn.SetReadDeadline(long)
+	buf := make([]byte, 8)
+	for range 2 {
+		n, err := conn.Read(buf)
+		if string(buf[:n]) != "POST"[:n] || (err == nil) != (n == 4) {
+			t.Errorf("got %q, %v", buf[:n], err)
+		}
 	}
 }

@@ -44,6 +44,7 @@ func (h *HTTP) server(handler http.Handler) *http.Server {
 		IdleTimeout:       keepAlive,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(h.Log.Handler(), slog.LevelDebug),
+		ConnContext:       withConn,
 	}
 	if h.TLS != nil {
 		srv.TLSConfig = h.TLS
@@ -62,6 +63,10 @@ type leaving struct {
 func (l *leaving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if l.begun.Load() {
 		w.Header().Set("Connection", "close") // over HTTP/2 it becomes GOAWAY
+	}
+	if c, ok := r.Context().Value(connKey{}).(*clientConn); ok {
+		c.handle(r)
+		defer c.handled.Add(-1)
 	}
 	l.Handler.ServeHTTP(w, r)
 }
@@ -89,14 +94,15 @@ func (h *HTTP) Serve(ctx context.Context, ln net.Listener, grace time.Duration) 
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
+	leaving.begun.Store(true)
 	if h.Delay != nil {
-		leaving.begun.Store(true)
 		select {
 		case err := <-failed:
 			return fmt.Errorf("serve: %w", err)
 		case <-time.After(h.Delay()):
 		}
 	}
+	conns.finish(context.WithoutCancel(ctx))
 	h.Drain()
 	conns.end()
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
@@ -106,7 +112,7 @@ func (h *HTTP) Serve(ctx context.Context, ln net.Listener, grace time.Duration) 
 		_ = srv.Close() // the rest is aborted
 		return fmt.Errorf("calls were still under way after %s and had to be cut off", grace)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, net.ErrClosed) { // the listener is closed already
 		return fmt.Errorf("shut down: %w", err)
 	}
 	return nil

@@ -59,26 +59,35 @@ func startGateway(ctx context.Context, configuration func(dir string) string) (*
 	}
 	file := filepath.Join(g.dir, "recourse.yaml")
 	text := "listen: " + g.address + "\nlog_level: error\n" + configuration(g.dir)
-	self, noSelf := os.Executable()
-	if err := errors.Join(noSelf, os.WriteFile(file, []byte(text), 0o600)); err != nil {
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	g.command = exec.CommandContext(ctx, self, roleGateway, file)
+	err = g.begin(ctx)
+	return g, err
+}
+
+// begin starts its process.
+func (g *gateway) begin(ctx context.Context) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	g.command = exec.CommandContext(ctx, self, roleGateway, filepath.Join(g.dir, "recourse.yaml"))
 	g.command.Stderr = os.Stderr
 	var noIn, noOut error
 	g.in, noIn = g.command.StdinPipe()
 	g.out, noOut = g.command.StdoutPipe()
 	if err := errors.Join(noIn, noOut, g.command.Start()); err != nil {
-		return nil, err
+		return err
 	}
 	for range 500 {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", g.address)
 		if err == nil {
-			return g, conn.Close()
+			return conn.Close()
 		}
 		pause.For(ctx, 20*time.Millisecond)
 	}
-	return nil, errors.Join(errors.New("the gateway does not start"), g.stop())
+	return errors.Join(errors.New("the gateway does not start"), g.stop())
 }
 
 // held is what a gateway holds.

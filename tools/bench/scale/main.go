@@ -41,6 +41,7 @@ var subjects = []subject{
 	limits,
 	consoles,
 	journals,
+	restarts,
 }
 
 func main() {
