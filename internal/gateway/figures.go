@@ -110,6 +110,16 @@ func (g *Gateway) Protections() []Protection {
 	return all
 }
 
+// CloseBreaker closes an open circuit of a server, or of one of its tools, and reports whether there was one.
+func (g *Gateway) CloseBreaker(server, tool string) (wasOpen bool) {
+	for _, on := range g.table.Load().all {
+		if on.entry.Name == server && on.guard.breaker != nil && on.guard.breaker.Reset(tool) {
+			wasOpen = true
+		}
+	}
+	return wasOpen
+}
+
 // LimitStats is the state of the counters.
 type LimitStats struct {
 	Waiting       int   // calls that wait for others of the same caller to end

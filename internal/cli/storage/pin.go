@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"text/tabwriter"
 
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/policy/pin"
 	"github.com/recoursehq/recourse/internal/privacy/visible"
-	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/store"
 )
 
@@ -128,46 +126,18 @@ func (c *pinShowCommand) Run(ctx context.Context, env *term.Environment) error {
 
 // showDifference prints the values by which the definitions of a tool differ, each with its place.
 func showDifference(env *term.Environment, t *pin.Tool) {
-	before, after := leaves(t.Pinned), leaves(t.Waiting)
-	places := maps.Clone(before)
-	maps.Copy(places, after)
-	for _, place := range slices.Sorted(maps.Keys(places)) {
-		was, had := before[place]
-		is, has := after[place]
+	for _, v := range t.Values() {
+		place := visible.Escape(v.Place)
 		if t.Change() == "" {
-			term.Printf(env.Stdout, "    %s: %s\n", visible.Escape(place), visible.Escape(was))
+			term.Printf(env.Stdout, "    %s: %s\n", place, visible.Escape(v.Was))
 			continue
 		}
-		if had && was != is {
-			term.Printf(env.Stdout, "  - %s: %s\n", visible.Escape(place), visible.Escape(was))
+		if v.Was != "" && v.Was != v.Is {
+			term.Printf(env.Stdout, "  - %s: %s\n", place, visible.Escape(v.Was))
 		}
-		if has && was != is {
-			term.Printf(env.Stdout, "  + %s: %s\n", visible.Escape(place), visible.Escape(is))
+		if v.Is != "" && v.Was != v.Is {
+			term.Printf(env.Stdout, "  + %s: %s\n", place, visible.Escape(v.Is))
 		}
-	}
-}
-
-// leaves returns the values in a definition that have no parts, by their JSON Pointers.
-func leaves(definition string) map[string]string {
-	found := map[string]string{}
-	if definition != "" {
-		collect(found, "", json.Sorted(json.Value(definition)))
-	}
-	return found
-}
-
-func collect(found map[string]string, place string, value json.Value) {
-	item, isLeaf := 0, true
-	_ = json.Parts(value, func(name string, part json.Value) {
-		isLeaf = false
-		if value.Kind() == '[' {
-			name = strconv.Itoa(item)
-			item++
-		}
-		collect(found, place+"/"+name, part)
-	})
-	if isLeaf {
-		found[place] = string(value)
 	}
 }
 

@@ -68,6 +68,8 @@ func routes() []route {
 		{pattern: "POST /calls/{id}" + settlePath, under: failuresPath, serve: (*Console).settle},
 		{pattern: "GET " + serversPath, name: "Servers", serve: (*Console).serverList},
 		{pattern: "GET " + serversPath + "/{name}", under: serversPath, serve: (*Console).server},
+		{pattern: "POST " + serversPath + "/{name}" + acceptPath, under: serversPath, serve: (*Console).accept},
+		{pattern: "POST " + serversPath + "/{name}" + closePath, under: serversPath, serve: (*Console).closeBreaker},
 		{pattern: "GET " + contractsPath, name: "Contracts", serve: (*Console).contractList},
 		{pattern: "GET " + contractsPath + "/{name}", under: contractsPath, serve: (*Console).contract},
 		{pattern: "GET " + contractsPath + "/{name}/codes/{code}", under: contractsPath, serve: (*Console).code},

@@ -47,7 +47,7 @@ func TestServers(t *testing.T) {
 	}
 	_, farm := get(t, w.url+"/servers/farm")
 	for _, want := range []string{
-		"1: recourse pin show farm", "100 calls in 1m by caller", "4 calls at once by caller, of import_*", "closed, 0 of 0 calls failed", "0 of 20", "Retry budget", "/contracts/fieldmcp",
+		"1 change of a tool waits", "100 calls in 1m by caller", "4 calls at once by caller, of import_*", "closed, 0 of 0 calls failed", "0 of 20", "Retry budget", "/contracts/fieldmcp",
 	} {
 		if !strings.Contains(farm, want) {
 			t.Errorf("no %q on the page", want)
@@ -239,6 +239,31 @@ func TestCodesAreCounted(t *testing.T) {
 		told := seen.FindStringSubmatch(page)
 		if len(told) == 0 || number(t, told[1]) != want {
 			t.Errorf("%s of %s: got count %q, want %d", code, server, told, want)
+		}
+	}
+}
+
+var listedServer = regexp.MustCompile(`class="whole" href="/servers/(\w+)"`)
+
+// The list of servers is sorted and filtered by its URL, and shows how often programs have ended.
+func TestServerList(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for query, want := range map[string]string{
+		"": "farm shop notes", "sort=name": "farm notes shop", "sort=failed": "farm shop notes", "sort=calls": "farm shop notes", "sort=state": "shop farm notes",
+		"sort=restarts": "notes farm shop", "sort=unknown": "farm shop notes", "text=COMMERCE": "shop", "text=127.0.0.1": "farm", "text=nothing": "",
+		"state=silent": "shop", "state=idle&sort=p99": "notes", "state=x": "",
+	} {
+		resp, body := get(t, w.url+"/servers?"+query)
+		var got []string
+		for _, found := range listedServer.FindAllStringSubmatch(body, -1) {
+			got = append(got, found[1])
+		}
+		if resp.StatusCode != http.StatusOK || strings.Join(got, " ") != want {
+			t.Errorf("%s: HTTP %d, %q, want %q", query, resp.StatusCode, got, want)
+		}
+		if strings.Contains(want, "notes") != strings.Contains(body, `data-name="Restarts" class="number">0<`) {
+			t.Errorf("%s: no restarts", query)
 		}
 	}
 }

@@ -34,6 +34,8 @@ const (
 	paramSince  = "since"
 	paramUntil  = "until"
 	paramBefore = "before"
+	paramState  = "state"
+	paramSort   = "sort"
 )
 
 // readQuery reads a URL.

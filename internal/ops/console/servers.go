@@ -28,6 +28,7 @@ type Gateway interface {
 	Protections() []gateway.Protection
 	Contracts() *contract.Set
 	Entrance(server, tool, access string) (e gateway.Entrance, ok bool)
+	CloseBreaker(server, tool string) (wasOpen bool)
 	ConnectLink(ctx context.Context, provider, owner string) (link string, err error)
 }
 
@@ -51,6 +52,9 @@ type reachability struct {
 	since time.Time // zero: that is not known
 }
 
+// answers is the state of a server that does.
+const answers = "answers"
+
 // state returns the state of the server.
 func (s *serverView) state() reachability {
 	if len(s.circuits) > 0 && s.circuits[0].Status != breaker.StatusClosed {
@@ -60,7 +64,7 @@ func (s *serverView) state() reachability {
 	case !a.called:
 		return reachability{name: "idle", text: "not called yet"}
 	case a.does:
-		return reachability{"answers", "answers", a.since}
+		return reachability{answers, answers, a.since}
 	default:
 		return reachability{"silent", "does not answer: " + string(a.why), a.since}
 	}
@@ -106,11 +110,6 @@ func (c *Console) servers() []*serverView {
 	return all
 }
 
-// serverList is the page about all servers.
-func (c *Console) serverList(*http.Request) (*view, error) {
-	return &view{title: "Servers", body: serverList(c.servers(), c.now())}, nil
-}
-
 // A serverPage is the page about one server.
 type serverPage struct {
 	*serverView
@@ -120,7 +119,7 @@ type serverPage struct {
 	tools   []culprit
 	callers []culprit
 	more    bool // only the latest failures were looked at for these
-	held    int  // changes of its tools that nobody has accepted
+	pins    *pinned
 }
 
 // A culprit is a tool that fails, or a caller whose calls fail.
@@ -144,20 +143,16 @@ func (c *Console) server(r *http.Request) (*view, error) {
 		return &view{title: page.Title, body: serverDetail(page)}, nil
 	}
 	page.kept = true
-	if c.Pins != nil {
-		waiting, err := c.Pins.Waiting(r.Context())
-		if err != nil {
-			return nil, err
-		}
-		page.held = waiting[name]
-	}
-	span := spanOf(r.URL.Query().Get(paramSince))
-	f := &store.Filter{Server: name, Since: span.began(c.now())}
 	done, err := c.reading(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	defer done()
+	if page.pins, err = c.pinned(r.Context(), name); err != nil {
+		return nil, err
+	}
+	span := spanOf(r.URL.Query().Get(paramSince))
+	f := &store.Filter{Server: name, Since: span.began(c.now())}
 	bars, err := c.Journal.History(r.Context(), name, f.Since, span.bar)
 	if err != nil {
 		return nil, err

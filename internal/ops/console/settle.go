@@ -72,9 +72,8 @@ func (c *Console) settle(r *http.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.log.LogAttrs(r.Context(), slog.LevelInfo, "an operator has settled a call that is made once", slog.String("operator", operatorOf(r)),
-		slog.String("server", rows[i].Server), slog.String("tool", rows[i].Tool), slog.String("request_id", rows[i].RequestID),
-		slog.String("has_happened", landed))
+	c.acted(r, "an operator has settled a call that is made once", slog.String("server", rows[i].Server),
+		slog.String("tool", rows[i].Tool), slog.String("request_id", rows[i].RequestID), slog.String("has_happened", landed))
 	return &view{to: string(callURL(id))}, nil
 }
 

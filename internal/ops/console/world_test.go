@@ -70,6 +70,9 @@ func newWorld(t *testing.T) *world {
 	var g *gateway.Gateway
 	g, w.accounts = newGateway(t, w.store)
 	w.fail(t, g.Contracts())
+	if _, err := w.store.Pins().Save(t.Context(), "notes", waiting()); err != nil {
+		t.Fatal(err)
+	}
 	w.sources = console.Sources{Journal: w.store.Journal(), Once: w.store.Once(), Pins: w.store.Pins(), Gateway: g, Tally: w.tally, Accounts: w.accounts}
 	w.url = serve(t, w.sources)
 	return w

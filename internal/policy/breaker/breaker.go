@@ -171,6 +171,24 @@ func (b *Breaker) Done(now time.Time, pass Pass, o Sign, stated time.Duration) (
 	return changed
 }
 
+// Reset closes an open circuit, of the server or with a name of that tool, and reports whether it was open. Calls under way are not
+// counted.
+func (b *Breaker) Reset(tool string) (wasOpen bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l := b.tools[tool]
+	if tool == "" {
+		l = &b.server
+	}
+	if l == nil || l.Closed() {
+		return false
+	}
+	l.Close()
+	l.stage++
+	l.window = window{}
+	return true
+}
+
 // lane returns a tool's lane, or nil without a name.
 func (b *Breaker) lane(tool string) *lane {
 	l := b.tools[tool]

@@ -73,7 +73,33 @@ type Store interface {
 // attempts is how often changes are made again that another process has overtaken.
 const attempts = 5
 
-var errOvertaken = errors.New("other processes go on changing the pins of this server")
+var (
+	errOvertaken = errors.New("other processes go on changing the pins of this server")
+
+	// ErrChanged says that what waits is no longer what somebody has seen.
+	ErrChanged = errors.New("the server has changed its tools again")
+)
+
+// AcceptSeen does what [Accept] does, unless the pins have changed since the revision that somebody has seen: the error is [ErrChanged].
+func AcceptSeen(ctx context.Context, s Store, server, tool string, revision int64) (accepted []string, err error) {
+	return Accept(ctx, seen{s, revision}, server, tool)
+}
+
+// A seen is a store of which somebody has seen a revision.
+type seen struct {
+	Store
+
+	revision int64
+}
+
+// Load implements [Store].
+func (s seen) Load(ctx context.Context, server string) (*Record, error) {
+	r, err := s.Store.Load(ctx, server)
+	if err == nil && r.Revision != s.revision {
+		return nil, ErrChanged
+	}
+	return r, err
+}
 
 // Accept pins what waits at a server, or only at one tool of it, and returns the names of these tools. A tool that is gone is forgotten.
 func Accept(ctx context.Context, s Store, server, tool string) (accepted []string, err error) {
