@@ -20,11 +20,11 @@ var (
 const listen = "subscriptions/listen"
 
 // metrics are counted as calls end. No label takes a value that a client can make up: tools are those that
-// the server lists, up to a limit, and methods are those of MCP.
+// the server lists, up to a limit, and methods are those of MCP. A budget bounds all series together.
 type metrics struct {
-	duration, attempt, queued, size     *prometheus.HistogramVec
-	failures, attempts, limited, gaveUp *prometheus.CounterVec
-	once, late, seeming                 *prometheus.CounterVec
+	duration, attempt, queued, size     *histogram
+	failures, attempts, limited, gaveUp *counted
+	once, late, seeming                 *counted
 
 	tools             *bounds
 	reasons, policies *bounded
@@ -32,11 +32,16 @@ type metrics struct {
 }
 
 func newMetrics(to prometheus.Registerer, version string) *metrics {
-	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	within := newRoom()
+	histogram := func(name, help string, buckets []float64, labels ...string) *histogram {
+		vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+		to.MustRegister(vec)
+		return &histogram{vec, family{within, name, labels, len(buckets)}}
 	}
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	counter := func(name, help string, labels ...string) *counted {
+		vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+		to.MustRegister(vec)
+		return &counted{vec, family{within, name, labels, 0}}
 	}
 	m := &metrics{
 		duration: histogram("mcp_server_operation_duration_seconds",
@@ -73,8 +78,7 @@ func newMetrics(to prometheus.Registerer, version string) *metrics {
 		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
 	})
 	info.Set(1)
-	to.MustRegister(m.duration, m.attempt, m.queued, m.size, m.failures, m.attempts, m.limited, m.gaveUp, m.once, m.late, m.seeming,
-		info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	to.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -94,30 +98,30 @@ func (m *metrics) Ended(o *observe.Outcome) {
 		if o.Observed {
 			mode = "observe"
 		}
-		m.failures.WithLabelValues(o.Server, tool, kind, string(e.Origin), string(e.Effect), o.NatureText(), mode).Inc()
+		m.failures.of(o.Server, tool, kind, string(e.Origin), string(e.Effect), o.NatureText(), mode).Inc()
 	}
 	if s := o.Seeming; s != nil {
-		m.seeming.WithLabelValues(o.Server, tool, string(s.Error.Kind)).Inc()
+		m.seeming.of(o.Server, tool, string(s.Error.Kind)).Inc()
 	}
 	if o.Limit != "" {
-		m.limited.WithLabelValues(o.Server, m.policies.value(o.Limit)).Inc()
+		m.limited.of(o.Server, m.policies.value(o.Limit)).Inc()
 	}
 	if counts(o) {
-		m.duration.WithLabelValues(o.Server, o.Method, tool, kind).Observe(o.Took.Seconds())
-		m.size.WithLabelValues(o.Server).Observe(float64(o.Bytes))
+		m.duration.of(o.Server, o.Method, tool, kind).Observe(o.Took.Seconds())
+		m.size.of(o.Server).Observe(float64(o.Bytes))
 	}
 	if o.Once != "" {
-		m.once.WithLabelValues(o.Server, tool, o.Once).Inc()
+		m.once.of(o.Server, tool, o.Once).Inc()
 	}
 	if o.Queued > 0 {
-		m.queued.WithLabelValues(o.Server).Observe(o.Queued.Seconds())
+		m.queued.of(o.Server).Observe(o.Queued.Seconds())
 	}
 	m.tried(o)
 }
 
 // Late implements [observe.LateObserver].
 func (m *metrics) Late(l *observe.Late) {
-	m.late.WithLabelValues(l.Server, m.tools.of(l.Server).value(l.Tool), l.Answer).Inc()
+	m.late.of(l.Server, m.tools.of(l.Server).value(l.Tool), l.Answer).Inc()
 }
 
 // counts reports whether a request has a duration: it has none if it is a stream, or the end of a session.
@@ -130,11 +134,11 @@ func (m *metrics) tried(o *observe.Outcome) {
 		if i > 0 {
 			repetition, reason = "true", m.reasons.value(o.Attempts[i-1].Reason)
 		}
-		m.attempts.WithLabelValues(o.Server, string(attempt.Failure), repetition, reason).Inc()
-		m.attempt.WithLabelValues(o.Server).Observe(attempt.Took.Seconds())
+		m.attempts.of(o.Server, string(attempt.Failure), repetition, reason).Inc()
+		m.attempt.of(o.Server).Observe(attempt.Took.Seconds())
 	}
 	if n := len(o.Attempts); n > 0 && o.Attempts[n-1].Failure != "" && o.Reason != "" {
-		m.gaveUp.WithLabelValues(o.Server, string(o.Attempts[n-1].Failure)).Inc()
+		m.gaveUp.of(o.Server, string(o.Attempts[n-1].Failure)).Inc()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -168,6 +169,65 @@ func TestLabelsAreBounded(t *testing.T) {
 			t.Errorf("no %s in the metrics", want)
 		}
 	}
+}
+
+// However many servers, tools and ways to fail there are, an answer stays below 5 MB, and no call is lost.
+func TestAnswerIsBounded(t *testing.T) {
+	t.Parallel()
+	const servers, tools = 400, 100
+	var figures []gateway.ServerFigures
+	var protections []gateway.Protection
+	for s := range servers * 25 {
+		figures = append(figures, gateway.ServerFigures{Server: fmt.Sprintf("server_%d", s), Sessions: 1})
+		protections = append(protections, gateway.Protection{Server: fmt.Sprintf("server_%d", s), Circuits: []breaker.State{{Refused: 2}}})
+	}
+	figures = append(figures, gateway.ServerFigures{Server: "other", Sessions: 1})
+	a := admin.New("v1.2.3", admin.Sources{
+		Gateway:     func() gateway.Stats { return gateway.Stats{Servers: figures} },
+		Protections: func() []gateway.Protection { return protections },
+		Spans:       func() admin.Spans { return admin.Spans{Sent: 7} },
+	})
+	for s := range servers {
+		for i := range tools {
+			o := &observe.Outcome{Server: fmt.Sprintf("server_%d", s), Method: "tools/call", Tool: fmt.Sprintf("tool_%d", i), Attempts: []observe.Attempt{{}}}
+			a.Ended(o)
+			o.Record = recourse.New(recourse.Kinds()[i%40], "")
+			a.Ended(o)
+		}
+	}
+	status, text := get(t, a, "/metrics")
+	if status != http.StatusOK || len(text) > 5_000_000 || len(text) < 3_500_000 {
+		t.Errorf("%d: %d bytes", status, len(text))
+	}
+	for name, want := range map[string]float64{
+		"mcp_server_operation_duration_seconds_count": 2 * servers * tools, "recourse_failures_total": servers * tools,
+		"recourse_attempts_total": 2 * servers * tools, "recourse_answer_size_bytes_count": 2 * servers * tools,
+		"recourse_sessions": servers*25 + 1, "recourse_breaker_refusals_total": servers * 50, "recourse_spans_total": 7,
+	} {
+		if got := sum(t, text, name); got != want {
+			t.Errorf("%s: %f, want %f", name, got, want)
+		}
+	}
+	for _, want := range []string{`gen_ai_tool_name="other",kind="timeout",[^}]*server="other"`, `recourse_spans_total\{result="sent"\} 7`} {
+		if !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("no %s in the metrics", want)
+		}
+	}
+}
+
+// sum adds up the series of a metric.
+func sum(t *testing.T, text, name string) (all float64) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, name+"{") {
+			value, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all += value
+		}
+	}
+	return all
 }
 
 // Calls on the fast path are counted in the same series as others, each tool separately up to the limit.

@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/recoursehq/recourse/internal/gateway"
@@ -27,12 +29,14 @@ type JournalCounts struct{ Written, Lost uint64 }
 
 // A figure is a metric that is read from its source.
 type figure struct {
+	family
+
 	desc *prometheus.Desc
 	kind prometheus.ValueType
 }
 
 func newFigure(kind prometheus.ValueType, name, help string, labels ...string) figure {
-	return figure{prometheus.NewDesc(name, help, labels, nil), kind}
+	return figure{family{name: name, labels: labels}, prometheus.NewDesc(name, help, labels, nil), kind}
 }
 
 const (
@@ -92,9 +96,9 @@ func (sources) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (s sources) Collect(to chan<- prometheus.Metric) {
-	say := func(f figure, value float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(f.desc, f.kind, value, labels...)
-	}
+	read := reading{to: to, left: forFigures, others: map[*prometheus.Desc]*rest{}}
+	defer read.end()
+	say := read.say
 	if s.Gateway != nil {
 		now := s.Gateway()
 		s.pins(now.Servers, say)
@@ -138,6 +142,42 @@ func (s sources) Collect(to chan<- prometheus.Metric) {
 		if n, err := s.Unknown(); err == nil {
 			say(unknown, float64(n))
 		}
+	}
+}
+
+// A reading is the figures of one scrape. Those for which there is no room are added up, with all labels other.
+type reading struct {
+	to     chan<- prometheus.Metric
+	left   int // bytes
+	others map[*prometheus.Desc]*rest
+}
+
+type rest struct {
+	figure
+
+	sum    float64
+	labels int
+}
+
+func (r *reading) say(f figure, value float64, labels ...string) {
+	bounded := slices.ContainsFunc(f.labels, isOpen)
+	if bounded {
+		r.left -= f.size(labels)
+	}
+	ownOther := !slices.ContainsFunc(labels, func(value string) bool { return value != other })
+	if !bounded || r.left >= 0 && !ownOther {
+		r.to <- prometheus.MustNewConstMetric(f.desc, f.kind, value, labels...)
+		return
+	}
+	if r.others[f.desc] == nil {
+		r.others[f.desc] = &rest{figure: f, labels: len(labels)}
+	}
+	r.others[f.desc].sum += value
+}
+
+func (r *reading) end() {
+	for _, o := range r.others {
+		r.to <- prometheus.MustNewConstMetric(o.desc, o.kind, o.sum, slices.Repeat([]string{other}, o.labels)...)
 	}
 }
 

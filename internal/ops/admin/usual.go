@@ -38,8 +38,8 @@ func (m *metrics) usualOf(o *observe.Outcome) *usualSeries {
 		return s
 	}
 	s = &usualSeries{
-		duration: m.duration.WithLabelValues(o.Server, o.Method, o.Tool, ""), size: m.size.WithLabelValues(o.Server),
-		attempt: m.attempt.WithLabelValues(o.Server), attempts: m.attempts.WithLabelValues(o.Server, "", "false", ""),
+		duration: m.duration.of(o.Server, o.Method, o.Tool, ""), size: m.size.of(o.Server),
+		attempt: m.attempt.of(o.Server), attempts: m.attempts.of(o.Server, "", "false", ""),
 	}
 	m.usual.mu.Lock()
 	defer m.usual.mu.Unlock()

@@ -42,6 +42,7 @@ var subjects = []subject{
 	consoles,
 	journals,
 	restarts,
+	scrapes,
 }
 
 func main() {
