@@ -74,7 +74,7 @@ type Config struct {
 	// stops DNS rebinding.
 	Hosts []string `yaml:"hosts" default:"(none)"`
 
-	// Largest request body. A larger one is refused without being read in full.
+	// Largest request body. A larger one is refused, and a call is told so in its result; only the beginning is kept.
 	MaxRequest strictyaml.Size `yaml:"max_request" default:"4MiB"`
 	// Largest answer from a server. A larger one becomes an error. `0` means no limit: answers are streamed,
 	// so their size costs no memory.
@@ -295,6 +295,9 @@ type Server struct {
 	// Whether successful answers to calls also say what remains of the limits, in the headers RateLimit,
 	// RateLimit-Policy and X-RateLimit-Limit, -Remaining and -Reset. Refusals always do.
 	LimitHeaders bool `yaml:"limit_headers" default:"false"`
+	// Whether the tool `recourse_status` is offered as well, by which an agent asks whether the account of `connection` is
+	// connected, with which scopes and until when, and what is left of `limits`. It counts for no limit.
+	StatusTool bool `yaml:"status_tool" default:"false"`
 	// Name of the [profile](profiles.md) that says what the server's tools do where neither they nor `tools` do,
 	// or `none`.
 	Profile string `yaml:"profile" default:"(that of what command starts, if there is one)"`

@@ -82,6 +82,17 @@ func (v *validator) pin(c *Config, s *Server, node *strictyaml.Node) {
 	}
 }
 
+// statusTool checks that there is something that the gateway's own tool can say.
+func (v *validator) statusTool(s *Server, node *strictyaml.Node) {
+	switch {
+	case !s.StatusTool:
+	case s.Mode == ModeObserve:
+		v.doc.Reportf(node.Pos(), "remove it, or `mode: observe`", "`status_tool` does nothing where failures are only observed")
+	case s.Connection == "" && len(s.Limits) == 0:
+		v.doc.Reportf(node.Pos(), "remove it, or add one of them", "`status_tool` tells of `connection` and `limits`, and there is neither")
+	}
+}
+
 // Pins reports whether the server's tools are pinned.
 func (s *Server) Pins() bool { return s.Pin != nil && *s.Pin && s.Mode != ModeObserve }
 

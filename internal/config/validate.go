@@ -151,6 +151,7 @@ func (v *validator) server(c *Config, s *Server, node *strictyaml.Node, at stric
 	v.chosenProfile(s, node.Get("profile"))
 	v.pin(c, s, node.Get("pin"))
 	v.limits(s.Limits, node.Get("limits"))
+	v.statusTool(s, node.Get("status_tool"))
 	v.organisations(c, s.Limits, c.letsIn(s), node.Get("limits"))
 	tools := node.Get("tools")
 	for _, rule := range s.Tools {

@@ -143,6 +143,22 @@ func (m *Manager) Credential(ctx context.Context, p *Provider, owner string) (Cr
 	}
 }
 
+// Access is what is known of a connected account's access.
+type Access struct {
+	Scopes  []string
+	Expires time.Time // of the access token; zero: not known
+	Renewed bool      // it is renewed by itself
+}
+
+// Access returns what is known of the access to an owner's account. The error is that of [Manager.Credential] for the store.
+func (m *Manager) Access(ctx context.Context, p *Provider, owner string) (Access, error) {
+	k, err := m.current(ctx, p, owner)
+	if err != nil || k.c == nil {
+		return Access{}, err
+	}
+	return Access{Scopes: k.c.Scopes, Expires: k.c.Expires, Renewed: k.token.Refresh != "" || p.Flow == ClientCredentials}, nil
+}
+
 func (p *Provider) credential(k known) Credential {
 	return Credential{Header: p.Header, Value: p.Prefix + k.token.Access, Version: k.c.Version}
 }

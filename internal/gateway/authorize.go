@@ -198,7 +198,7 @@ func (on *endpoint) editsList(r *request) bool {
 }
 
 func (on *endpoint) editsLists() bool {
-	return on.grants != nil || on.pins != nil || on.entry.AddsAgain()
+	return on.grants != nil || on.pins != nil || on.entry.AddsAgain() || on.entry.StatusTool
 }
 
 // editList returns a message with the tools as its caller sees them, if it answers tools/list. Caches must not share what not
@@ -216,6 +216,7 @@ func (p permission) editList(text []byte) []byte {
 		}
 	}
 	return json.Change(text, "result", func(result json.Value) json.Value {
+		kept = p.on.withStatus(kept, result)
 		result = json.Change(result, "tools", func(json.Value) json.Value { return json.Array(kept) })
 		if p.on.grants == nil {
 			return result
