@@ -193,7 +193,7 @@ func oneMissing(branches []*report, at *place, exactly bool) (leaf, bool) {
 			if f.rule != ruleRequired || f.want != "" || f.at.parent != at {
 				return leaf{}, false
 			}
-			names = append(names, shown(f.at.name))
+			names = append(names, shown(f.at.text()))
 		}
 		choices = append(choices, strings.Join(names, " with "))
 	}

@@ -3,6 +3,7 @@ package args
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"unicode/utf8"
 )
@@ -77,9 +78,17 @@ func (c *check) eval(n *schemaNode, v *value, at *place, out *report, seen *seen
 		c.steps = 0
 		return true
 	}
+	if n.bare && v.kind != '{' && v.kind != '[' && (v.kind != '0' || !c.native) && hasType(n, v) {
+		return true
+	}
 	c.nesting++
-	defer func() { c.nesting-- }()
+	ok := c.matched(n, v, at, out, seen)
+	c.nesting--
+	return ok
+}
 
+// matched is eval without its limits.
+func (c *check) matched(n *schemaNode, v *value, at *place, out *report, seen *seen) bool {
 	if n.secret && c.spend(findingSteps) {
 		c.secrets = append(c.secrets, at.pointer())
 	}
@@ -112,32 +121,23 @@ func (c *check) eval(n *schemaNode, v *value, at *place, out *report, seen *seen
 	return ok
 }
 
+// kinds are those of the values of a type.
+var kinds = map[string]string{
+	"null": "n", "boolean": "tf", "string": `"`, "number": "0", typeInteger: "0", "array": "[", "object": "{",
+}
+
 func hasType(n *schemaNode, v *value) bool {
 	if n.types == nil {
 		return true
 	}
-	return slices.ContainsFunc(n.types, func(t string) bool {
-		switch t {
-		case "null":
-			return v.kind == 'n'
-		case "boolean":
-			return v.kind == 't' || v.kind == 'f'
-		case "string":
-			return v.kind == '"'
-		case "number":
-			return v.kind == '0'
-		case typeInteger:
-			return v.kind == '0' && isInteger(v)
-		case "array":
-			return v.kind == '['
-		default: // object
-			return v.kind == '{'
-		}
-	})
+	return strings.IndexByte(n.kinds, byte(v.kind)) >= 0 && (v.kind != '0' || !n.integer || isInteger(v))
 }
 
 func isInteger(v *value) bool {
-	d, ok := parseDecimal(string(v.raw))
+	if !strings.ContainsAny(v.raw, ".eE") {
+		return true
+	}
+	d, ok := parseDecimal(v.raw)
 	return !ok || d.whole()
 }
 
@@ -182,7 +182,7 @@ func (c *check) number(n *schemaNode, v *value, at *place, out *report) bool {
 	if !isBounded && n.minimum == nil && n.maximum == nil && n.exclusiveMin == nil && n.exclusiveMax == nil && n.multipleOf == nil {
 		return true
 	}
-	d, ok := parseDecimal(string(v.raw))
+	d, ok := parseDecimal(v.raw)
 	if !ok || !c.spend(1+len(v.raw)/16) {
 		return true
 	}
@@ -196,7 +196,7 @@ func (c *check) number(n *schemaNode, v *value, at *place, out *report) bool {
 }
 
 func (c *check) object(n *schemaNode, v *value, at *place, out *report, seen *seen) bool {
-	ok := c.rules(n, v, at, out,
+	ok := n.minMembers == nil && n.maxMembers == nil || c.rules(n, v, at, out,
 		assertion{"minProperties", n.minMembers == nil || len(v.members) >= *n.minMembers},
 		assertion{"maxProperties", n.maxMembers == nil || len(v.members) <= *n.maxMembers})
 	for _, name := range n.required {
@@ -217,18 +217,20 @@ func (c *check) object(n *schemaNode, v *value, at *place, out *report, seen *se
 	if n.properties == nil && n.patternProperties == nil && n.additional == nil && n.propertyNames == nil {
 		return ok
 	}
+	here := at.member("")
 	for i := range v.members {
 		if !ok && out == nil {
 			return false
 		}
-		ok = c.member(n, &v.members[i], v, at, out, seen) && ok
+		if here.name = v.members[i].name; !c.member(n, &v.members[i], v, here, out, seen) {
+			ok, here = false, at.member("") // what was found has that place
+		}
 	}
 	return ok
 }
 
-func (c *check) member(n *schemaNode, m *property, of *value, at *place, out *report, seen *seen) bool {
+func (c *check) member(n *schemaNode, m *property, of *value, here *place, out *report, seen *seen) bool {
 	c.spend(1)
-	here := at.member(m.name)
 	ok, evaluated := true, false
 	if schema := n.properties[m.name]; schema != nil {
 		evaluated = true
@@ -253,7 +255,7 @@ func (c *check) member(n *schemaNode, m *property, of *value, at *place, out *re
 		seen.property(m.name)
 	}
 	if n.propertyNames != nil {
-		name := value{kind: '"', raw: quote(m.name)}
+		name := value{parts: noParts, kind: '"', raw: string(quote(m.name))}
 		if !c.eval(n.propertyNames, &name, here, nil, nil) {
 			ok = c.fail(out, leaf{at: here, rule: "propertyNames", node: n})
 		}
@@ -266,6 +268,7 @@ func (c *check) array(n *schemaNode, v *value, at *place, out *report, seen *see
 		assertion{"minItems", n.minItems == nil || len(v.items)+v.more >= *n.minItems},
 		assertion{"maxItems", n.maxItems == nil || len(v.items)+v.more <= *n.maxItems},
 		assertion{"uniqueItems", !n.unique || c.unique(v)})
+	here := at.item(0)
 	for i := range v.items {
 		if !ok && out == nil {
 			return false
@@ -282,7 +285,9 @@ func (c *check) array(n *schemaNode, v *value, at *place, out *report, seen *see
 			seen.allItems()
 			return ok && c.containing(n, v, at, out, seen)
 		}
-		ok = c.eval(schema, &v.items[i], at.item(i), out, nil) && ok
+		if here.at = i; !c.eval(schema, &v.items[i], here, out, nil) {
+			ok, here = false, at.item(0) // what was found has that place
+		}
 		seen.item(i)
 	}
 	return c.containing(n, v, at, out, seen) && ok

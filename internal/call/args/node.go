@@ -17,8 +17,11 @@ const formatPassword = "password"
 // here.
 type schemaNode struct {
 	nothing bool // the schema false
+	bare    bool // of a value without parts only the type counts
 	types   []string
-	enum    *enum // enum, or const as an enum of one
+	kinds   string // of their values
+	integer bool   // a number must be an integer
+	enum    *enum  // enum, or const as an enum of one
 	format  *jsonschema.Format
 	secret  bool // writeOnly or format: password
 
@@ -111,6 +114,15 @@ func (b *builder) node(s *jsonschema.Schema) *schemaNode {
 	return n
 }
 
+// isBare reports whether a schema has no more than a type for values without parts.
+func (n *schemaNode) isBare() bool {
+	values := n.nothing || n.secret || n.enum != nil || n.format != nil || n.minLength != nil || n.maxLength != nil || n.pattern != nil ||
+		n.minimum != nil || n.maximum != nil || n.exclusiveMin != nil || n.exclusiveMax != nil || n.multipleOf != nil
+	others := n.all != nil || n.any != nil || n.one != nil || n.not != nil || n.cond != nil || n.dependentSchemas != nil ||
+		n.unevaluated != nil || n.unevaluatedItems != nil
+	return !values && !others
+}
+
 // withDefaults notes which members a schema, and those of its members and items, requires although they have a default. Zod lists
 // them, since they always are there once it has filled them in, and accepts a call without them.
 func (b *builder) withDefaults(s *jsonschema.Schema) {
@@ -148,7 +160,11 @@ func (b *builder) values(n *schemaNode, s *jsonschema.Schema) {
 	if s.Types != nil {
 		n.types = s.Types.ToStrings()
 		if slices.Contains(n.types, "number") { // every integer is a number
-			n.types = slices.DeleteFunc(n.types, func(t string) bool { return t == "integer" })
+			n.types = slices.DeleteFunc(n.types, func(t string) bool { return t == typeInteger })
+		}
+		for _, t := range n.types {
+			n.kinds += kinds[t]
+			n.integer = n.integer || t == typeInteger
 		}
 	}
 	if s.Enum != nil {

@@ -13,20 +13,29 @@ const maxViolations = 20
 // place is the location of a value in the arguments.
 type place struct {
 	parent *place // nil: the arguments themselves
-	name   string
+	name   string // of a member
+	at     int    // of an item; -1: it is a member
 }
 
 // item returns the place of an item of the array at p.
-func (p *place) item(i int) *place { return &place{p, strconv.Itoa(i)} }
+func (p *place) item(i int) *place { return &place{parent: p, at: i} }
 
 // member returns the place of a member of the object at p.
-func (p *place) member(name string) *place { return &place{p, name} }
+func (p *place) member(name string) *place { return &place{parent: p, name: name, at: -1} }
+
+// text returns the name of a member, or the number of an item.
+func (p *place) text() string {
+	if p.at >= 0 {
+		return strconv.Itoa(p.at)
+	}
+	return p.name
+}
 
 // path returns the names that lead to p. Names that are too long to show are cut.
 func (p *place) path() []string {
 	var path []string
 	for ; p.parent != nil; p = p.parent {
-		path = append(path, cut(p.name, maxShown))
+		path = append(path, cut(p.text(), maxShown))
 	}
 	slices.Reverse(path)
 	return path

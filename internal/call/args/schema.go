@@ -120,6 +120,9 @@ func compile(doc any, draft *jsonschema.Draft) (s *Schema, err error) {
 	}
 	b := builder{nodes: map[*jsonschema.Schema]*schemaNode{}}
 	root := b.node(compiled)
+	for _, n := range b.nodes {
+		n.bare = n.isBare()
+	}
 	b.withDefaults(compiled)
 	if b.err != nil {
 		return nil, fmt.Errorf("compile inputSchema: %w", b.err)

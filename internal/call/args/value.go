@@ -1,7 +1,6 @@
 package args
 
 import (
-	"bytes"
 	"errors"
 	"slices"
 	"strconv"
@@ -13,7 +12,7 @@ import (
 
 const (
 	maxDepth  = 128     // levels of a schema
-	maxValues = 1 << 14 // values in one text of arguments: some 300 bytes each while they are examined
+	maxValues = 1 << 14 // values in one text of arguments: some 200 bytes each while they are examined
 	reserved  = 1 << 10 // of these, what is left for the rest by a list that is too long
 	fewNames  = 16      // members up to which searching beats an index
 )
@@ -25,13 +24,22 @@ var (
 
 // value is a JSON value that keeps its original text.
 type value struct {
-	kind    json.Kind  // n t f " 0 { [
-	raw     []byte     // its text, part of the input
+	*parts
+
+	kind json.Kind // n t f " 0 { [
+	raw  string    // its text, part of the input
+}
+
+// parts are what a value consists of.
+type parts struct {
 	members []property // of an object, in the order sent
 	items   []value    // of an array
 	more    int        // items after these that are only counted
 	index   map[string]int
 }
+
+// noParts are those of what is neither an object nor an array.
+var noParts = &parts{}
 
 type property struct {
 	name  string
@@ -39,7 +47,7 @@ type property struct {
 }
 
 // member returns the member of that name, or nil.
-func (v *value) member(name string) *value {
+func (v *parts) member(name string) *value {
 	if v.index != nil {
 		if i, ok := v.index[name]; ok {
 			return &v.members[i].value
@@ -58,12 +66,13 @@ func (v *value) member(name string) *value {
 type parser struct {
 	lex   lexer.Lexer
 	input []byte
-	left  int // values that may still follow
+	copy  string // of the input, for values to be parts of
+	left  int    // values that may still follow
 }
 
 // parse reads one JSON text of bounded depth and size, in which no object has a name twice.
 func parse(input []byte) (*value, error) {
-	p := parser{lex: lexer.Lexer{Strict: true}, input: input, left: maxValues}
+	p := parser{lex: lexer.Lexer{Strict: true}, input: input, copy: string(input), left: maxValues}
 	v := new(value)
 	if err := p.value(v, p.next()); err != nil {
 		return nil, err
@@ -80,7 +89,7 @@ func (p *parser) next() lexer.Token {
 }
 
 // text returns the text of the latest token.
-func (p *parser) text() []byte { return p.input[p.lex.Start:p.lex.Pos] }
+func (p *parser) text() string { return p.copy[p.lex.Start:p.lex.Pos] }
 
 // value reads the value that begins with token.
 func (p *parser) value(v *value, token lexer.Token) error {
@@ -89,11 +98,14 @@ func (p *parser) value(v *value, token lexer.Token) error {
 	}
 	start := p.lex.Start
 	var err error
+	v.parts = noParts
 	switch token {
 	case lexer.Object:
-		v.kind, err = '{', p.object(v)
+		v.kind, v.parts = '{', &parts{}
+		err = p.object(v.parts)
 	case lexer.Array:
-		v.kind, err = '[', p.array(v)
+		v.kind, v.parts = '[', &parts{}
+		err = p.array(v.parts)
 	case lexer.More:
 		if err = p.lex.End(); err == nil { // a number that the text ends with
 			v.kind = '0'
@@ -101,38 +113,46 @@ func (p *parser) value(v *value, token lexer.Token) error {
 	case lexer.Failed:
 		err = p.lex.Err
 	default:
-		v.kind = json.Value(p.text()).Kind()
+		if v.kind = json.Kind(p.copy[start]); token == lexer.Number {
+			v.kind = '0'
+		}
 	}
-	v.raw = p.input[start:p.lex.Pos]
+	v.raw = p.copy[start:p.lex.Pos]
 	return err
 }
 
-func (p *parser) object(v *value) error {
+func (p *parser) object(v *parts) error {
+	const several = 4
 	for token := p.next(); token != lexer.End; token = p.next() {
 		if token != lexer.Name {
 			return p.lex.End()
 		}
 		name := (&value{raw: p.text()}).text()
-		if v.member(name) != nil {
+		if len(v.members) < fewNames && v.member(name) != nil {
 			return errRepeated
 		}
-		v.members = append(v.members, property{name: name})
-		if v.index != nil {
-			v.index[name] = len(v.members) - 1
-		} else if len(v.members) > fewNames {
-			v.index = make(map[string]int, 2*fewNames)
-			for i, m := range v.members {
-				v.index[m.name] = i
-			}
+		if v.members == nil {
+			v.members = make([]property, 0, several)
 		}
+		v.members = append(v.members, property{name: name})
 		if err := p.value(&v.members[len(v.members)-1].value, p.next()); err != nil {
 			return err
 		}
 	}
+	if len(v.members) <= fewNames {
+		return nil
+	}
+	v.index = make(map[string]int, len(v.members))
+	for i := range v.members {
+		v.index[v.members[i].name] = i
+	}
+	if len(v.index) < len(v.members) {
+		return errRepeated
+	}
 	return nil
 }
 
-func (p *parser) array(v *value) error {
+func (p *parser) array(v *parts) error {
 	for token := p.next(); token != lexer.End; token = p.next() {
 		if p.left <= reserved {
 			if err := p.skip(token); err != nil {
@@ -170,8 +190,8 @@ func (p *parser) skip(token lexer.Token) error {
 
 // text returns the text of a string. It is made on demand: most rules only need the type.
 func (v *value) text() string {
-	if !bytes.ContainsRune(v.raw, '\\') {
-		return string(v.raw[1 : len(v.raw)-1])
+	if strings.IndexByte(v.raw, '\\') < 0 {
+		return v.raw[1 : len(v.raw)-1]
 	}
 	text, _ := json.AppendUnquote(nil, v.raw) // the decoder has accepted it
 	return string(text)
@@ -206,16 +226,16 @@ func (v *value) writeCanonical(b *strings.Builder) {
 	case '"':
 		writeText(b, v.text())
 	case '0':
-		if d, ok := parseDecimal(string(v.raw)); ok {
+		if d, ok := parseDecimal(v.raw); ok {
 			if d.negative {
 				b.WriteByte('-')
 			}
 			b.WriteString(d.digits + "e" + strconv.Itoa(d.exp))
 			return
 		}
-		b.Write(v.raw)
+		b.WriteString(v.raw)
 	default:
-		b.Write(v.raw)
+		b.WriteString(v.raw)
 	}
 }
 
