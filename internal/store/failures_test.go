@@ -66,6 +66,14 @@ func TestPageCountsWhatItLists(t *testing.T) {
 					counted += int(c.Failures)
 				}
 			}
+			groups, err := j.Groups(ctx, &f)
+			for _, g := range groups {
+				counted -= int(g.Failures)
+			}
+			if err != nil || counted != 0 {
+				t.Errorf("%s: %v, groups of %d failures too few", name, err, counted)
+			}
+			counted = len(page.Entries)
 			f.Failures = true
 			listed, err := j.Find(ctx, &f)
 			if err != nil {

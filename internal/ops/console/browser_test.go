@@ -23,7 +23,7 @@ func (w *world) visited(t *testing.T) []string {
 	answer := `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"It failed.","data":{"requestId":"` + w.last + `"}}}`
 	urls := []string{w.remote(t) + "/login?to=/servers"}
 	for _, path := range []string{
-		"/failures?since=1h", "/failures?since=2h&server=shop", "/failures?server=none", "/calls/" + w.last, "/calls/" + w.doubted, "/calls/none", "/servers", "/servers/farm",
+		"/failures?since=1h", "/failures?group=equal", "/failures?since=2h&server=shop", "/failures?server=none", "/calls/" + w.last, "/calls/" + w.doubted, "/calls/none", "/servers", "/servers/farm",
 		"/servers/notes?since=1h", "/contracts", "/contracts/recourse", "/contracts/fieldmcp/codes/RATE_LIMIT_ORG", "/contracts/none", "/connections",
 		"/connections/disconnect?provider=deere&owner=bob", "/search", "/search?q=" + url.QueryEscape(answer), "/search?q=%7B%22jsonrpc",
 	} {

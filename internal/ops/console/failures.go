@@ -23,6 +23,8 @@ type failureList struct {
 
 	now    time.Time
 	calls  []*journal.Row // the latest first
+	groups []*group       // of equal failures, if these are asked for
+	many   int            // how many groups there are
 	more   bool
 	total  int64 // that match
 	looked int64 // that were counted
@@ -65,6 +67,11 @@ func (c *Console) list(ctx context.Context, q *query) (*failureList, error) {
 	l := &failureList{
 		query: q, now: c.now(), calls: page.Calls, more: page.More, kept: len(page.Counts) > 0, back: page.Since, depth: page.Back,
 	}
+	if q.grouped {
+		if l.groups, l.many, err = c.groups(ctx, &q.Filter); err != nil {
+			return nil, err
+		}
+	}
 	l.facets, l.total = q.facets(page.Counts)
 	for i := range page.Counts {
 		l.looked += page.Counts[i].Failures
@@ -97,7 +104,7 @@ func (l *failureList) furtherBack() templ.SafeURL {
 }
 
 // follows reports whether new failures appear on the page.
-func (l *failureList) follows() bool { return l.Before == 0 && l.until == "" }
+func (l *failureList) follows() bool { return l.Before == 0 && l.until == "" && !l.grouped }
 
 // liveURL returns where the page is informed of new failures.
 func (l *failureList) liveURL() string {

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"fmt"
 	"html"
 	"net/http"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/ops/console"
 )
 
@@ -187,5 +189,38 @@ func TestPages(t *testing.T) {
 	}
 	if strings.Contains(page, "hx-sse") {
 		t.Error("a later page has live updates")
+	}
+}
+
+// Equal failures are one, with their number, also if their messages differ in numbers. Filters apply, and a group leads to its failures.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	calls := mixed(40)
+	for i, c := range calls {
+		switch i % 4 {
+		case 0:
+			c.Server, c.Tool, c.Failure = "farm", "get", recourse.NotFound("field", fmt.Sprint("F-", i)).WithOrigin(recourse.OriginServer)
+		case 1:
+			c.Server, c.Tool, c.Failure = "farm", "get", recourse.Timeout("Farm", time.Second).WithOrigin(recourse.OriginServer)
+		default:
+			c.Server, c.Tool, c.Failure = "shop", "put", recourse.RateLimited(time.Second).WithOrigin(recourse.OriginGateway)
+		}
+	}
+	url, _ := withJournal(t, calls...)
+	for query, want := range map[string]string{"": "20 10 10", "&server=farm": "10 10", "&kind=timeout": "10", "&text=F-4": "1", "&server=barn": ""} {
+		_, page := get(t, url+"/failures?group=equal"+query)
+		var got []string
+		for _, found := range regexp.MustCompile(`data-name="Times" class="number"><b>(\d+)<`).FindAllStringSubmatch(page, -1) {
+			got = append(got, found[1])
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: got %q, want %q", query, got, want)
+		}
+		for _, link := range regexp.MustCompile(`class="whole" href="([^"]+)"`).FindAllStringSubmatch(page, -1) {
+			if n := len(listed(t, url, html.UnescapeString(link[1]))); strconv.Itoa(n) != got[0] {
+				t.Errorf("%s: %s lists %d", query, link[1], n)
+			}
+			got = got[1:]
+		}
 	}
 }

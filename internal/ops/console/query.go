@@ -18,6 +18,7 @@ type query struct {
 	store.Filter
 
 	since, until string // as in the URL
+	grouped      bool   // equal failures are one
 }
 
 // perPage is how many failures a page lists.
@@ -36,13 +37,14 @@ const (
 	paramBefore = "before"
 	paramState  = "state"
 	paramSort   = "sort"
+	paramGroup  = "group"
 )
 
 // readQuery reads a URL.
 func readQuery(r *http.Request, now time.Time) (*query, error) {
 	from := r.URL.Query()
 	q := &query{
-		since: from.Get(paramSince), until: from.Get(paramUntil),
+		since: from.Get(paramSince), until: from.Get(paramUntil), grouped: from.Get(paramGroup) == byEqual,
 		Filter: store.Filter{
 			Server: from.Get(paramServer), Tool: from.Get(paramTool), Kind: from.Get(paramKind), Origin: from.Get(paramOrigin),
 			Caller: from.Get(paramCaller), Text: from.Get(paramText), Limit: perPage,
@@ -97,6 +99,7 @@ func (q *query) params() []param {
 		{paramText, q.Text},
 		{paramSince, q.since},
 		{paramUntil, q.until},
+		{paramGroup, q.group()},
 	}
 	return slices.DeleteFunc(all, func(p param) bool { return p.value == "" })
 }
@@ -119,6 +122,14 @@ func (q *query) at(path string, changes ...string) templ.SafeURL {
 		return templ.SafeURL(path)
 	}
 	return templ.SafeURL(path + "?" + values.Encode())
+}
+
+// group is the view, as in the URL.
+func (q *query) group() string {
+	if q.grouped {
+		return byEqual
+	}
+	return ""
 }
 
 // narrowed reports whether the query limits anything but the time.

@@ -109,7 +109,7 @@ func pages(n int) []string {
 		"/failures", "/failures?since=1h", "/failures?since=24h", "/failures?server=server-1", "/failures?server=rare",
 		"/failures?tool=tool-7", "/failures?kind=timeout", "/failures?origin=caller", "/failures?caller=caller-7", "/failures?caller=org-7",
 		"/failures?caller=nobody", "/failures?server=server-1&tool=tool-7&kind=conflict", "/failures?server=server-1&kind=timeout&since=24h",
-		"/failures?text=did+not", "/failures?text=no+such+text",
+		"/failures?text=did+not", "/failures?text=no+such+text", "/failures?group=equal",
 		fmt.Sprintf("/failures?before=0%d", time.Now().Add(-12*time.Hour).UnixMicro()<<11),
 		"/calls/req-" + fmt.Sprintf("0%023d", n/2), "/servers", "/servers/server-1", "/servers/server-1?since=1h", "/servers/server-1?since=7d",
 		"/contracts", "/contracts/recourse", "/contracts/recourse/codes/timeout", "/search?q=req-" + fmt.Sprintf("0%023d", n/3),
