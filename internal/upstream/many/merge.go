@@ -27,8 +27,9 @@ func (c *Conn) list(ctx context.Context, r *upstream.Request, k *listKind) (*wir
 	if err := ctx.Err(); err != nil {
 		return nil, upstream.EndedBeforeSend(ctx, c.Name())
 	}
-	if e := c.allFailed(outcomes); e != nil {
-		return nil, e
+	failed := c.allFailed(outcomes)
+	if failed != nil && k != tools { // without tools, clients start all the same, and many do not with an error
+		return nil, failed
 	}
 	m := c.merge(outcomes, k)
 	at, e := m.find(json.Value(r.Message.Cursor))
@@ -52,7 +53,13 @@ func (c *Conn) list(ctx context.Context, r *upstream.Request, k *listKind) (*wir
 		for i, o := range outcomes {
 			targets.Add(o.server.Name, o.tell(k, m.listed[i], m.left[i]))
 		}
-		result.Object("_meta", json.Members{{Name: MetaTargets, Value: targets.AppendTo(nil)}})
+		meta := json.Members{{Name: MetaTargets, Value: targets.AppendTo(nil)}}
+		if failed != nil {
+			if record, err := failed.MarshalJSON(); err == nil {
+				meta.Add(wire.MetaRecord, record)
+			}
+		}
+		result.Object("_meta", meta)
 	}
 	return wire.RespondResult(r.Message.ID, result.AppendTo(nil)), nil
 }
