@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Write exports write for tests of a store that cannot be written to.
@@ -39,4 +40,22 @@ func MigrateBefore(ctx context.Context, address string) error {
 		_, err = provider.UpTo(ctx, schema-1)
 	}
 	return errors.Join(err, s.Close())
+}
+
+// Plan returns how SQLite finds the latest failures that match a filter, a line for each part.
+func (j *Journal) Plan(ctx context.Context, f *Filter) (string, error) {
+	var c conditions
+	statement, _, err := j.latest(ctx, &c, f)
+	if err != nil {
+		return "", err
+	}
+	var plan strings.Builder
+	_, err = all(ctx, j.s.reads, "explain", func(row scanner) (*string, error) {
+		var id, parent, unused int
+		var line string
+		err := row.Scan(&id, &parent, &unused, &line)
+		plan.WriteString(line + "\n")
+		return &line, err
+	}, "EXPLAIN QUERY PLAN "+statement, c.values...)
+	return plan.String(), err
 }

@@ -3,7 +3,9 @@ package store_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -220,4 +222,21 @@ func total(counts []store.Count) (n int64) {
 		n += counts[i].Failures
 	}
 	return n
+}
+
+// However many failures there are, the latest of a mark are found in its index, in their order.
+func TestEachMarkHasItsIndex(t *testing.T) {
+	t.Parallel()
+	j := open(t, "sqlite:"+filepath.Join(t.TempDir(), "r.db")).Journal()
+	for index, f := range map[string]store.Filter{
+		"journal_latest": {}, "journal_server": {Server: "x"}, "journal_tool": {Tool: "x", Server: "x"}, "journal_kind": {Kind: "x", Origin: "x"},
+		"journal_caller": {Caller: "x"}, "journal_org": {Caller: "x", Kind: "x"},
+	} {
+		f.Failures = true
+		plan, err := j.Plan(t.Context(), &f)
+		if err != nil || !strings.Contains(plan, index) || strings.Contains(plan, "SCAN journal\n") ||
+			strings.Contains(plan, ")\nUSE TEMP B-TREE") { // sorts what it has found in the index
+			t.Errorf("%s: %v\n%s", index, err, plan)
+		}
+	}
 }

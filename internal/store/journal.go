@@ -229,7 +229,7 @@ func (j *Journal) Tidy(ctx context.Context) error { return j.s.Tidy(ctx) }
 // freed. It removes at most a few hundred at a time, and reports how many bytes they took up, and whether
 // there are more.
 func (j *Journal) Prune(ctx context.Context, before time.Time, bytes int64) (pruned int64, more bool, err error) {
-	const most = 500
+	const most = 200 // calls wait meanwhile to be written
 	tx, err := j.s.writes.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, false, fmt.Errorf("prune the journal: %w", err)

@@ -129,9 +129,9 @@ func TestPrune(t *testing.T) {
 				t.Errorf("%d went, want %d", rounds, want)
 			}
 		}
-		prune(time.Now().Add(-time.Minute), 0, 500, 200)
+		prune(time.Now().Add(-time.Minute), 0, 200, 200, 200, 100)
 		prune(time.Now().Add(-time.Minute), 0, 0)
-		prune(time.Time{}, 550*546, 500, 50)
+		prune(time.Time{}, 550*546, 200, 200, 150)
 		left, err := j.Find(ctx, &store.Filter{Limit: 5000})
 		if err != nil || len(left) > 51 || len(left) < 49 {
 			t.Errorf("%v, %d entries left", err, len(left))

@@ -60,14 +60,14 @@ func (k *keeper) upkeep() error {
 	return k.steps(k.prune)
 }
 
-// steps takes a step after the other. Between two, it rests for as long as the last one took.
+// steps takes a step after the other. Between two, it rests for a while.
 func (k *keeper) steps(step func(ctx context.Context) (more bool, err error)) error {
 	for {
 		ctx, cancel := context.WithTimeout(k.life, writeTimeout)
 		began := time.Now()
 		more, err := step(ctx)
 		cancel()
-		if err != nil || !more || pause.Until(k.closing, time.Since(began)) {
+		if err != nil || !more || pause.Until(k.closing, time.Since(began)/4) {
 			return err
 		}
 	}
