@@ -341,8 +341,10 @@ func private(text string) bool {
 			return privateIP(prefix.Addr())
 		}
 	}
-	if _, err := netip.ParseAddrPort(text); err == nil {
-		return true
+	if strings.IndexByte(text, ':') >= 0 {
+		if _, err := netip.ParseAddrPort(text); err == nil {
+			return true
+		}
 	}
 	ip, err := netip.ParseAddr(strings.Trim(text, "[]"))
 	return err == nil && privateIP(ip)

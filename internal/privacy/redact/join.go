@@ -8,7 +8,7 @@ import (
 // across masks secrets that are spread over several texts of one array, read as successive lines and as one word.
 func (m *Masker) across(texts []string, group []int) {
 	const most = 64
-	if len(group) < 2 {
+	if len(group) < 2 || m.literals == nil && !slices.ContainsFunc(group, func(i int) bool { return !isWordOf(texts[i]) }) {
 		return
 	}
 	for _, between := range []string{"\n", " ", ""} {

@@ -130,6 +130,7 @@ type reader struct {
 	leaves []leaf
 	arrays int
 	names  []naming // some
+	latest int      // of them
 }
 
 // A naming is what the name of members says of their values.
@@ -142,10 +143,13 @@ type naming struct {
 }
 
 func (r *reader) naming(name string) naming {
-	const most = 16 // are compared
-	for i := range r.names {
-		if r.names[i].name == name {
-			return r.names[i]
+	const most = 16     // are compared
+	for range r.names { // objects often have the same names in turn
+		if r.latest++; r.latest >= len(r.names) {
+			r.latest = 0
+		}
+		if r.names[r.latest].name == name {
+			return r.names[r.latest]
 		}
 	}
 	kind := secret.Of(name)
@@ -200,10 +204,10 @@ func (r *reader) read() error {
 	texts, end := 0, 0
 	for {
 		token, err := r.dec.ReadToken()
-		switch {
-		case errors.Is(err, io.EOF) && texts == 1:
-			return nil
-		case err != nil:
+		if err != nil {
+			if errors.Is(err, io.EOF) && texts == 1 {
+				return nil
+			}
 			return err
 		}
 		before := end
