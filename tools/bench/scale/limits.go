@@ -87,6 +87,7 @@ type limited struct {
 	redis        *redisServer
 	proxy        *late.Proxy
 	gateways     []*gateway
+	callers      []*client
 	made, passed atomic.Int64
 	ends         []func() error
 }
@@ -136,25 +137,26 @@ func (r *limited) callFor(ctx context.Context, least time.Duration, calls int) e
 }
 
 // each lets eight callers at each gateway call one after the other while more.
-func (r *limited) each(ctx context.Context, more func() bool) (err error) {
-	const callers = 8
-	errs := make(chan error, callers*len(r.gateways))
-	for _, g := range r.gateways {
-		for range callers {
-			go func() {
-				c, err := openSession(ctx, g.address)
-				for err == nil && more() {
-					r.made.Add(1)
-					err = c.do(http.MethodPost, echo)
-				}
-				errs <- err
-			}()
+func (r *limited) each(ctx context.Context, more func() bool) error {
+	for n := len(r.callers); n < 8*len(r.gateways); n++ {
+		c, err := openSession(ctx, r.gateways[n%len(r.gateways)].address)
+		if err != nil {
+			return err
 		}
+		r.callers = append(r.callers, c)
 	}
-	for range cap(errs) {
-		err = errors.Join(err, <-errs)
+	errs := make([]error, len(r.callers))
+	var calling sync.WaitGroup
+	for i, c := range r.callers {
+		calling.Go(func() {
+			for errs[i] == nil && more() {
+				r.made.Add(1)
+				errs[i] = c.do(http.MethodPost, echo)
+			}
+		})
 	}
-	return err
+	calling.Wait()
+	return errors.Join(errs...)
 }
 
 func (r *limited) stop() (err error) {
