@@ -96,7 +96,7 @@ func (m *Memory) learn(now time.Time, charges []Charge, ok bool) {
 			s.passed(passed, -passed)
 			continue
 		}
-		heard := c.Window.Calls - c.Remaining - s.Total
+		heard := c.Window.Calls - c.Remaining + s.owed - s.Total
 		if known {
 			others = max(heard-passed, 0)
 		}
@@ -133,7 +133,11 @@ func (m *Memory) countOn(now time.Time, charges []Charge, owing bool) (ok bool) 
 	for i := range charges {
 		c := &charges[i]
 		c.local = true
-		if s := m.find(c, now); s != nil && owing {
+		s := m.find(c, now)
+		if s != nil && ok {
+			s.passed(1, c.weight-1)
+		}
+		if s != nil && owing {
 			s.owed += c.owed
 			if ok {
 				s.owed++
