@@ -33,7 +33,7 @@ type Shared struct {
 const (
 	// tripsAfter is how many failures in a row it takes to leave Redis alone, and restsFor for how long.
 	tripsAfter = 3
-	restsFor   = time.Second
+	restsFor   = 250 * time.Millisecond
 	// logsEvery is how often a failing Redis is logged.
 	logsEvery = time.Minute
 )
