@@ -46,11 +46,12 @@ type call struct {
 	deadline *deadline.Deadline
 	recheck  *access.Recheck // of a caller who was verified
 
-	in     answer.Inbound // what the server sends: send, with modes
+	in     answer.Inbound // what the server sends: send, with modes and deliver
 	of     *outer         // for a nested call, what it is a part of: many
 	once   *keyed         // it is made once, and this is the first: once
 	member *memberConn    // and its server: many
 
+	later  next             // passes on a stream without an end of its own, once the stages are left: modes, deliver
 	beside *upstream.Beside // what the server's program writes meanwhile: route
 
 	mask    *redact.Masker // created for the first failure: translate; connect changes it, deliver drops it

@@ -99,7 +99,10 @@ func (m enforcing) handedOver(c *call) end {
 	method, resp := c.req.method, c.in.Resp
 	switch {
 	case method == http.MethodGet && resp.Stream:
-		m.passStream(c) // its end is not a failure: the client opens it again
+		c.later = func(c *call) *failure {
+			m.passStream(c) // its end is not a failure: the client opens it again
+			return nil
+		}
 	case c.reply.Started: // a stream that is held open continues or ends
 		e := c.in.Undelivered()
 		if k := c.keeper(); k.hasLost(c.ctx, c.in.Session, resp.Status, e) {
@@ -139,22 +142,10 @@ func (enforcing) passStream(c *call) {
 }
 
 // stream passes on a stream without an end of its own, each part as spoken returns it if it does, until either side or
-// the gateway ends it. Once it has begun, it has no deadline.
+// the gateway ends it. Once it has begun, it has no deadline. It may be open for hours, so it holds no memory of a busier call.
 func (c *call) stream(spoken func(*wire.Part) *wire.Event) {
-	c.deadline.Stop()
-	resp := c.in.Resp
-	release := context.AfterFunc(c.on.backend.Streams, func() { _ = resp.Close() }) // ends the reading
+	listener, release := c.openStream()
 	defer release()
-	c.leave()
-	c.reply.StartEvents()
-	c.reply.W.Flush()
-	var of *session.Session
-	if c.req.method == http.MethodGet {
-		of = c.session
-	}
-	announceTools(of, c.reply.Note)
-	listener := of.Listen(c.reply.Note)
-	defer listener.Close()
 	for c.in.Open(); c.in.Next(); {
 		part := c.in.Part
 		listener.Begin()
@@ -170,6 +161,27 @@ func (c *call) stream(spoken func(*wire.Part) *wire.Event) {
 		if c.ctx.Err() != nil {
 			return
 		}
+	}
+}
+
+// openStream prepares for passing on a stream, and returns who hears what the gateway says on it.
+func (c *call) openStream() (listener *session.Listener, release func()) {
+	c.deadline.Stop()
+	resp := c.in.Resp
+	stop := context.AfterFunc(c.on.backend.Streams, func() { _ = resp.Close() }) // ends the reading
+	c.leave()
+	c.reply.StartEvents()
+	c.reply.W.Flush()
+	var of *session.Session
+	if c.req.method == http.MethodGet {
+		of = c.session
+	}
+	announceTools(of, c.reply.Note)
+	c.in.Messages = new(wire.MessageReader)
+	listener = of.Listen(c.reply.Note)
+	return listener, func() {
+		listener.Close()
+		stop()
 	}
 }
 

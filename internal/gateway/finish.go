@@ -38,7 +38,18 @@ const maxTries = 16
 
 // finish ends the call, and tells every observer the outcome, once. It never panics.
 func finish(c *call, next next) *failure {
-	if f := c.caught(next); f != nil { // translate has panicked: nothing more can be written
+	f := c.caught(next)
+	if c.later != nil && f == nil && !c.reply.Broken {
+		f = c.caught(c.later) // it may take hours, which here need little of the stack
+		_ = c.in.Resp.Close() // either side has ended it
+	}
+	c.ended(f)
+	return nil
+}
+
+// ended says how the call has ended. f is a panic after which nothing more can be written.
+func (c *call) ended(f *failure) {
+	if f != nil {
 		c.out.record(f.Err, "answer broken off")
 		c.reply.Broken = true
 	}
@@ -58,7 +69,6 @@ func finish(c *call, next next) *failure {
 	}
 	c.out.Took = time.Since(c.out.Began)
 	_ = c.caught(tell) // the client has its answer, whatever observers do
-	return nil
 }
 
 // lasts reports whether the answer is a stream without an end of its own. With any other the client may well have gone.

@@ -210,15 +210,21 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	g.inFlight.Requests.Add(1)
 	defer g.inFlight.Requests.Add(-1)
-	c := g.newCall()
+	c := g.callOver(w, r)
 	defer c.release()
+	if c.serve(); c.reply.Broken {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// callOver returns the call for a request over HTTP.
+func (g *Gateway) callOver(w http.ResponseWriter, r *http.Request) *call {
+	c := g.newCall()
 	c.req.come(r.Context(), r.Method, r.Header, r)
 	c.reply.HTTP.ResponseWriter = w
 	c.reply.W = &c.reply.HTTP
 	c.req.intake = intake.Intake{From: r, By: c.reply.W}
-	if c.serve(); c.reply.Broken {
-		panic(http.ErrAbortHandler)
-	}
+	return c
 }
 
 // Answer implements [front.Handler].

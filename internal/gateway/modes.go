@@ -111,8 +111,13 @@ func (o observing) answer(c *call) end {
 	report := func(e *recourse.Error) { o.observe(c, e) }
 	method, status, streams := c.req.method, c.in.Resp.Status, c.in.Resp.Stream
 	switch {
-	case streams && method == http.MethodGet, streams && c.req.msg.Method == wire.MethodListen:
-		c.stream(func(part *wire.Part) *wire.Event { return &part.Event })
+	case streams && method == http.MethodGet:
+		c.later = func(c *call) *failure {
+			c.stream(unchanged)
+			return nil
+		}
+	case streams && c.req.msg.Method == wire.MethodListen:
+		c.stream(unchanged)
 	case status == http.StatusOK && c.req.asks():
 		return c.in.Watch(c.ctx, report)
 	case c.on.passesAuth(status):
@@ -127,6 +132,8 @@ func (o observing) answer(c *call) end {
 	}
 	return end{Why: answer.Answered}
 }
+
+func unchanged(part *wire.Part) *wire.Event { return &part.Event }
 
 // observe records a failure that was passed on unchanged: what the client got, and what it would have got.
 func (observing) observe(c *call, e *recourse.Error) {

@@ -85,7 +85,7 @@ func send(a *attempt, _ try) end {
 	if c.out.Seeming = end.Seeming; end.Seeming != nil {
 		end.Seeming.Error = c.failing(&end).effect(end.Seeming.Error)
 	}
-	if !c.in.Continues {
+	if !c.in.Continues && c.later == nil {
 		_ = resp.Close() // its answer is known
 	}
 	if end.Err != nil {

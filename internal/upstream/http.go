@@ -98,6 +98,15 @@ func (h *HTTP) Do(ctx context.Context, req *Request) (*wire.Answer, error) {
 		}
 		return wire.OverHTTP(resp), nil
 	}
+	if method == http.MethodGet && len(body) == 0 && h.request.URL.Scheme == "http" {
+		stream := *to
+		stream.Method = method
+		resp, err := h.client.Get(ctx, &stream, header) //nolint:bodyclose // the answer has it
+		if err != nil {
+			return nil, Broken(ctx, h.name, err)
+		}
+		return wire.OverHTTP(resp), nil
+	}
 	var over *overTLS
 	sending := ctx
 	if h.request.URL.Scheme == "https" {

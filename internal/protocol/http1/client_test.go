@@ -75,6 +75,15 @@ type poster struct {
 }
 
 func (p poster) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet && r.Body == nil {
+		to := r.WithContext(context.Background())
+		to.Header = nil
+		resp, err := p.Get(r.Context(), to, r.Header)
+		if err == nil {
+			resp.Request = r
+		}
+		return resp, err
+	}
 	if r.Method != http.MethodPost || r.Body == nil || r.GetBody == nil {
 		return p.standard.RoundTrip(r)
 	}
@@ -238,7 +247,11 @@ func scenes() map[string]scene {
 	}
 	always := func(steps ...any) func(int, int) []any { return func(int, int) []any { return steps } }
 	two := []call{{body: "one"}, {body: "two"}}
-	answers := func(name string, steps ...any) { add("answer: "+name, scene{script: always(steps...), calls: two}) }
+	single := func(t *http.Transport) { t.DisableKeepAlives = true }
+	answers := func(name string, steps ...any) {
+		add("answer: "+name, scene{script: always(steps...), calls: two})
+		add("answer to GET: "+name, scene{script: always(steps...), calls: []call{{method: http.MethodGet}}, change: single})
+	}
 	answers("simple", ok)
 	answers("empty", "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
 	answers("by bytes", []byte(ok))

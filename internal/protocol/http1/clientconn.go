@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	// readBuffer is the size of a connection's read buffer.
-	readBuffer = 4 << 10
+	// readBuffer is the size of a connection's read buffer, and streamBuffer that of one that carries a single answer.
+	readBuffer   = 4 << 10
+	streamBuffer = 512
 	// inlineWrite is how much any system accepts at once on a quiet connection. Longer requests are
 	// written while waiting for the answer, since it may come before they are sent completely.
 	inlineWrite = 16 << 10
@@ -38,6 +39,7 @@ type clientConn struct {
 	abort     func()        // interrupts reads and writes on the connection
 	since     time.Time     // when it became idle
 	reused    bool          // it has carried an answer before
+	single    bool          // it carries no other one
 	latest    latest        // of answers
 	template  http.Response // that of latest, without what differs from answer to answer
 
@@ -54,9 +56,9 @@ type written struct {
 	err error
 }
 
-func newClientConn(t *Transport, address string, nc net.Conn) *clientConn {
+func newClientConn(t *Transport, address string, nc net.Conn, buffer int) *clientConn {
 	c := &clientConn{transport: t, address: address, nc: nc, rest: newRest(nc)}
-	c.in = bufio.NewReaderSize(c, readBuffer)
+	c.in = bufio.NewReaderSize(c, buffer)
 	c.abort = func() { _ = nc.SetDeadline(past) } // a connection without deadlines is closed at the end
 	return c
 }
@@ -92,6 +94,9 @@ func (c *clientConn) roundTrip(ctx context.Context, r *http.Request) (*http.Resp
 	}
 	resp, err := c.exchange(r)
 	if err == nil {
+		if c.single {
+			c.out, c.template = nil, http.Response{}
+		}
 		c.guard(ctx, resp)
 		return resp, nil
 	}
@@ -207,7 +212,7 @@ func (c *clientConn) end(keep bool) written {
 		keep = false // abort was called, or is about to be
 	}
 	c.stop = nil
-	if keep && c.in.Buffered() == 0 && c.wrote() {
+	if keep && !c.single && c.in.Buffered() == 0 && c.wrote() {
 		if cap(c.out) > inlineWrite {
 			c.out = nil
 		}

@@ -21,7 +21,7 @@ func appendHead(dst []byte, r *http.Request, header http.Header, length int64, l
 			return dst, errors.New("http1: the URL has a control character")
 		}
 	}
-	dst = append(append(dst, "POST "...), uri...)
+	dst = append(append(append(dst, r.Method...), ' '), uri...)
 	dst = append(append(dst, " HTTP/1.1\r\nHost: "...), host...)
 	dst = append(dst, "\r\n"...)
 	agent := "Go-http-client/1.1"
@@ -34,8 +34,10 @@ func appendHead(dst []byte, r *http.Request, header http.Header, length int64, l
 	if agent != "" {
 		dst = appendField(dst, "User-Agent", agent)
 	}
-	dst = strconv.AppendInt(append(dst, "Content-Length: "...), length, 10)
-	dst = append(dst, "\r\n"...)
+	if length > 0 {
+		dst = strconv.AppendInt(append(dst, "Content-Length: "...), length, 10)
+		dst = append(dst, "\r\n"...)
+	}
 	var room [24]string
 	for _, name := range sortedNames(room[:0], header) {
 		if name == "User-Agent" {

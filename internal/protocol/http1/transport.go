@@ -17,7 +17,7 @@ const maxBody = 64 << 10
 
 // A Transport sends simple requests on its caller's goroutine, and all others through the
 // [http.Transport] behind it, whose settings apply to both. A request is simple if it is a POST over
-// plain HTTP, without a proxy, with a body of at most 64 KiB. A
+// plain HTTP, without a proxy, with a body of at most 64 KiB, or a GET without a body. A
 // Transport is safe for concurrent use.
 //
 // A request is sent at most once: a kept connection must be quiet before anything is written to it, and
@@ -44,14 +44,14 @@ func NewTransport(standard *http.Transport) *Transport {
 // Post sends to with that context, header and body. For a simple request, to is not copied, and is the answer's Request. If dialing fails,
 // the error is the dialer's; after that, it is the cause of a context that has ended, or an error of the connection.
 func (t *Transport) Post(ctx context.Context, to *http.Request, header http.Header, body []byte) (*http.Response, error) {
-	if !isPost(to) || !isShort(int64(len(body))) || !t.serves(to, header) || httptrace.ContextClientTrace(ctx) != nil {
+	if to.Method != http.MethodPost || !isPlain(to) || !isShort(int64(len(body))) || !t.serves(ctx, to, header) {
 		r := to.WithContext(ctx)
 		r.Header, r.ContentLength = header, int64(len(body))
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 		r.Body, _ = r.GetBody() // there is no error
 		return t.standard.RoundTrip(r)
 	}
-	c, err := t.open(ctx, to)
+	c, err := t.take(ctx, addressOf(to))
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +63,26 @@ func (t *Transport) Post(ctx context.Context, to *http.Request, header http.Head
 	return t.send(ctx, c, to)
 }
 
+// Get sends to with that context and header, without a body. A simple request gets a connection of its own, which holds little while the
+// answer is an open stream.
+func (t *Transport) Get(ctx context.Context, to *http.Request, header http.Header) (*http.Response, error) {
+	if to.Method != http.MethodGet || !isPlain(to) || to.Body != nil || !t.serves(ctx, to, header) {
+		r := to.WithContext(ctx)
+		r.Header = header
+		return t.standard.RoundTrip(r)
+	}
+	c, err := t.dial(ctx, addressOf(to), streamBuffer)
+	if err != nil {
+		return nil, err
+	}
+	c.single = true
+	if c.out, err = appendHead(nil, to, header, 0, t.standard.DisableKeepAlives); err != nil {
+		c.close()
+		return nil, err
+	}
+	return c.roundTrip(ctx, to)
+}
+
 // send sends the request in c.out, on another connection if c was gone before any of it was written.
 func (t *Transport) send(ctx context.Context, c *clientConn, r *http.Request) (*http.Response, error) {
 	for {
@@ -70,7 +90,7 @@ func (t *Transport) send(ctx context.Context, c *clientConn, r *http.Request) (*
 		if !errors.Is(err, errUntouched) {
 			return resp, err
 		}
-		next, err := t.open(ctx, r)
+		next, err := t.take(ctx, addressOf(r))
 		if err != nil {
 			return nil, err
 		}
@@ -97,8 +117,8 @@ func (t *Transport) CloseIdleConnections() {
 
 // serves reports whether the transport behind would send the request to its server without a proxy, and the header needs nothing that only
 // net/http does.
-func (t *Transport) serves(r *http.Request, header http.Header) bool {
-	if !isOrdinary(t.standard) || !simpleFields(header) {
+func (t *Transport) serves(ctx context.Context, r *http.Request, header http.Header) bool {
+	if !isOrdinary(t.standard) || !simpleFields(header) || httptrace.ContextClientTrace(ctx) != nil {
 		return false
 	}
 	if t.standard.Proxy == nil {
@@ -108,10 +128,10 @@ func (t *Transport) serves(r *http.Request, header http.Header) bool {
 	return proxy == nil && err == nil
 }
 
-// isPost reports whether the request, without header and body, is a POST over plain HTTP that asks for nothing special.
-func isPost(r *http.Request) bool {
+// isPlain reports whether the request, without header and body, goes over plain HTTP and asks for nothing special.
+func isPlain(r *http.Request) bool {
 	u := r.URL
-	return r.Method == http.MethodPost && u != nil && u.Scheme == "http" && u.Opaque == "" && u.User == nil &&
+	return u != nil && u.Scheme == "http" && u.Opaque == "" && u.User == nil &&
 		!r.Close && r.TransferEncoding == nil && r.Trailer == nil &&
 		r.Cancel == nil && //nolint:staticcheck // it is deprecated, and still there
 		consistsOf(u.Host, inHost) && (r.Host == "" || consistsOf(r.Host, inHost))
@@ -160,30 +180,33 @@ func isSpecial(name string) bool {
 	}
 }
 
-// open returns a quiet connection to the server of a request.
-func (t *Transport) open(ctx context.Context, r *http.Request) (*clientConn, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	address := r.URL.Host
+// addressOf returns the address of the server of a request.
+func addressOf(r *http.Request) string {
 	if r.URL.Port() == "" {
-		address = net.JoinHostPort(r.URL.Hostname(), "80")
+		return net.JoinHostPort(r.URL.Hostname(), "80")
 	}
-	return t.take(ctx, address)
+	return r.URL.Host
 }
 
 // take returns a quiet connection: a kept one or a new one.
 func (t *Transport) take(ctx context.Context, address string) (*clientConn, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	for {
 		c := t.pop(address)
 		if c == nil {
-			break
+			return t.dial(ctx, address, readBuffer)
 		}
 		if c.rest.isQuiet() {
 			return c, nil
 		}
 		c.close()
 	}
+}
+
+// dial returns a new connection with a read buffer of that size.
+func (t *Transport) dial(ctx context.Context, address string, buffer int) (*clientConn, error) {
 	dial := t.standard.DialContext
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
@@ -195,7 +218,7 @@ func (t *Transport) take(ctx context.Context, address string) (*clientConn, erro
 	if err != nil {
 		return nil, err
 	}
-	return newClientConn(t, address, nc), nil
+	return newClientConn(t, address, nc, buffer), nil
 }
 
 // pop returns the connection that was kept most recently, or nil.

@@ -106,6 +106,12 @@ func (r *MessageReader) Next() (*Part, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.take(p, event), nil
+}
+
+// take returns the part that an event is. It is a function of its own since what waits for the event, maybe for hours, should need
+// little of the stack.
+func (r *MessageReader) take(p *Part, event *Event) *Part {
 	*p = Part{Event: *event}
 	if p.First {
 		r.scan.Reset()
@@ -114,7 +120,7 @@ func (r *MessageReader) Next() (*Part, error) {
 	if p.Other = r.other; !p.Other {
 		r.look(p, p.Data)
 	}
-	return p, nil
+	return p
 }
 
 // Parts returns the parts of the body, one after the other; the caller may read some of them itself, with

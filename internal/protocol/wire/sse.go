@@ -14,7 +14,7 @@ const DefaultWindow = 256 << 10
 
 // Sizes of an EventReader, in bytes.
 const (
-	firstBuffer = 4 << 10
+	firstBuffer = 1 << 10
 	readSize    = 32 << 10 // the most that one read takes
 	keptBuffer  = 64 << 10 // a larger buffer is not kept by Reset
 	maxField    = 1 << 10  // the longest id, event or retry value that is understood
@@ -197,8 +197,7 @@ func (r *EventReader) fill() {
 		r.start = 0
 	}
 	if len(r.buf) == cap(r.buf) {
-		size := min(max(firstBuffer, 2*cap(r.buf)), max(r.window+readSize, len(r.buf)+1))
-		r.buf = append(make([]byte, 0, size), r.buf...)
+		r.grow()
 	}
 	space := r.buf[len(r.buf):min(cap(r.buf), len(r.buf)+readSize)]
 	const patience = 100 // reads in a row that return nothing
@@ -211,6 +210,11 @@ func (r *EventReader) fill() {
 		}
 	}
 	r.err = io.ErrNoProgress
+}
+
+func (r *EventReader) grow() {
+	size := min(max(firstBuffer, 2*cap(r.buf)), max(r.window+readSize, len(r.buf)+1))
+	r.buf = append(make([]byte, 0, size), r.buf...)
 }
 
 // consume looks at what has been read, up to the end of an event, of the window, or of the buffer.

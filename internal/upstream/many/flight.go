@@ -12,10 +12,11 @@ import (
 )
 
 // A server that says nothing is asked for the same list again after lookAgain, then after twice the time and so on, or as soon as
-// somebody wants the list. Each of these questions is given up after lookTime, and is followed by a rest as long.
+// somebody wants the list. Each of these questions is given up after lookTime, and is followed by a rest.
 const (
 	lookAgain = 2 * time.Second
 	lookTime  = time.Second
+	lookRest  = 500 * time.Millisecond
 )
 
 // collecting asks a server for all of a list.
@@ -123,7 +124,7 @@ func (f *flight) lookAgain(ctx context.Context, collect collecting) *list {
 		if fail == nil {
 			return l
 		}
-		if !pause.For(ctx, lookTime) {
+		if !pause.For(ctx, lookRest) {
 			return nil
 		}
 		select {

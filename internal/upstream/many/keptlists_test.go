@@ -173,7 +173,7 @@ func TestManyServerHangs(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		if n := f.Shop.Messages("tools/list") - asked; n > 60 {
+		if n := f.Shop.Messages("tools/list") - asked; n > 80 {
 			t.Errorf("the server was asked %d times in 100 s", n)
 		}
 		f.Shop.Behave()

@@ -81,7 +81,10 @@ func measureStreams(ctx context.Context, n int) (figures []figure, err error) {
 var sessions atomic.Int64
 
 // serveStreams is a server of the 2025 era with a tool, whose streams say nothing.
-func serveStreams(w http.ResponseWriter, r *http.Request) {
+func serveStreams(w http.ResponseWriter, r *http.Request) { serve(w, r, echoTool) }
+
+// serve is one with other tools.
+func serve(w http.ResponseWriter, r *http.Request, tools string) {
 	body, _ := io.ReadAll(r.Body) // what cannot be read is no call
 	w.Header().Set("Content-Type", "application/json")
 	var result string
@@ -95,7 +98,7 @@ func serveStreams(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Mcp-Session-Id", fmt.Sprint("s", sessions.Add(1)))
 		result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"it","version":"1"}}`
 	case bytes.Contains(body, []byte(`"tools/list"`)):
-		result = echoTool
+		result = tools
 	case bytes.Contains(body, []byte(`"tools/call"`)):
 		result = `{"content":[]}`
 	default:
@@ -113,6 +116,7 @@ type client struct {
 	in      *bufio.Reader
 	address string
 	session string
+	said    []byte // the last answer
 }
 
 func openSession(ctx context.Context, address string) (*client, error) {
@@ -151,9 +155,9 @@ func (c *client) do(method, body string) error {
 		return nil // it has no end
 	}
 	defer answer.Body.Close()
-	said, err := io.ReadAll(answer.Body)
-	if answer.StatusCode > http.StatusAccepted || bytes.Contains(said, []byte(`"error"`)) {
-		err = fmt.Errorf("%s: HTTP %d: %s", method, answer.StatusCode, said)
+	c.said, err = io.ReadAll(answer.Body)
+	if answer.StatusCode > http.StatusAccepted || bytes.Contains(c.said, []byte(`"error"`)) {
+		err = fmt.Errorf("%s: HTTP %d: %.1000s", method, answer.StatusCode, c.said)
 	}
 	return err
 }
