@@ -32,7 +32,7 @@ func TestStdioAnswersEveryLine(t *testing.T) {
 		"plain text":               {"Hello, server!", " error -32700"},
 		"a batch":                  {"[" + gatewaytest.EchoLine("7", "hi") + "]", " error -32600"},
 		"a name twice":             {`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, " error -32600"},
-		"too large":                {large, "8 error -32600"},
+		"too large":                {large, "8 failed"},
 		"too large, without an id": {strings.Repeat("x", 1<<20), " error -32600"},
 		"unknown tool":             {`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"nope"}}`, "7 failed"},
 		"modern era": {
