@@ -49,7 +49,7 @@ func (r *Report) Know(b *Baseline) {
 		switch {
 		case at >= 0:
 			r.Findings[at].Known = k.Reason
-		case r.seen[k.Rule][k.Tool]:
+		case r.seen[k.Rule][k.Tool], k.Tool != "" && r.Stopped == "" && !r.Drafts.has(k.Tool): // or the tool is gone
 			r.Mended = append(r.Mended, *k)
 		}
 	}

@@ -136,6 +136,28 @@ calls:
 	return writes
 }
 
+// Arguments of a file of writes reach the server as they stand there, however deep.
+func TestWritesHaveDeepArguments(t *testing.T) {
+	t.Parallel()
+	writes, err := check.ReadWrites("writes.yaml", []byte(`
+calls:
+- tool: order_create
+  args: {order: {ref: "{mark}", lines: [{sku: a, n: 2}]}}
+  verify: {tool: order_find, args: {where: {ref: "{mark}"}}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for got, want := range map[string]string{
+		string(writes[0].Args):        `{"order":{"lines":[{"n":2,"sku":"a"}],"ref":"{mark}"}}`,
+		string(writes[0].Verify.Args): `{"where":{"ref":"{mark}"}}`,
+	} {
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 // brokenIn returns the rules that a report finds broken.
 func brokenIn(report *check.Report) (rules []string) {
 	for i := range report.Findings {

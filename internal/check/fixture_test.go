@@ -222,8 +222,12 @@ func (f *fixture) call(m *message) (result string, code int) {
 	if found := f.found(text(m.Params.Arguments["order_id"])); found != "" {
 		return found, 0
 	}
-	if f.breaks == "reads-hold" && string(m.Params.Arguments["order_id"]) == `"none"` {
-		return failed(fmt.Sprintf("There is no order none. Calls: %d", f.calls), "")
+	if string(m.Params.Arguments["order_id"]) == `"none"` { // the time of an answer shows no effect
+		calls := 0
+		if f.breaks == "reads-hold" {
+			calls = f.calls
+		}
+		return failed(fmt.Sprintf("There is no order none. Calls: %d, at %s (%d)", calls, time.Now().Format(time.RFC3339Nano), time.Now().UnixMicro()), "")
 	}
 	switch f.breaks { // of order_get, with an id that does not exist
 	case "absent-told":

@@ -40,6 +40,9 @@ type Report struct {
 	seen map[string]map[string]bool // of which tools each rule was observed
 }
 
+// Checked reports whether there was anything to check: a server that answers, and its list of tools.
+func (r *Report) Checked() bool { return r.Started && (r.Stopped == "" || len(r.Drafts.Tools) > 0) }
+
 // Fails reports whether a run fails because of a finding.
 func (r *Report) Fails(f *Finding) bool {
 	return f.Known == "" && r.FailOn != "" && r.FailOn != HarmNone && f.Harm.Weight() >= r.FailOn.Weight()

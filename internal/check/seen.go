@@ -3,6 +3,8 @@ package check
 import (
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/privacy/visible"
@@ -29,6 +31,10 @@ type SeenVerify struct {
 	Tool string
 	From map[string]string // the arguments of the write that its parameters come from, as JSON Pointers
 	With map[string]json.Value
+}
+
+func (s *Seen) has(tool string) bool {
+	return slices.ContainsFunc(s.Tools, func(t SeenTool) bool { return t.Name == tool })
 }
 
 // SeenFailure is a text that is in no known form, as a template.
@@ -112,10 +118,28 @@ func (x *exchange) failure() (f SeenFailure, ok bool) {
 	default:
 		return f, false
 	}
-	before, after, named := strings.Cut(text, what)
+	before, after, named := cutWord(text, what)
 	doubled := strings.NewReplacer("{", "{{", "}", "}}")
 	f.Tool, f.Template = x.step.tool.Name, doubled.Replace(before)+path+doubled.Replace(after)
 	return f, named && len(strings.Fields(before+after)) >= minWords // one with fewer would fit anything
+}
+
+// cutWord cuts a text around the last place at which a word stands by itself.
+func cutWord(text, word string) (before, after string, found bool) {
+	inWord := func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+	for end := len(text); ; {
+		at := strings.LastIndex(text[:end], word)
+		if at < 0 {
+			return text, "", false
+		}
+		before, after = text[:at], text[at+len(word):]
+		last, _ := utf8.DecodeLastRuneInString(before)
+		next, _ := utf8.DecodeRuneInString(after)
+		if !inWord(last) && !inWord(next) {
+			return before, after, true
+		}
+		end = at + len(word) - 1
+	}
 }
 
 // verified returns the verify call of a write whose effects it has shown.

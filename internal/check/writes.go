@@ -20,6 +20,28 @@ type Write struct {
 	Slow   bool       // it takes a second or more: the mode Owner sees what happens beside it, and cancels it
 }
 
+// What says what a mode does with the call.
+func (w *Write) What(mode Mode) string {
+	var what []string
+	switch {
+	case w.Slow:
+		what = append(what, "made beside a quick request, made again and cancelled")
+	case w.Verify.Tool != "":
+		shown := w.Verify.Tool + " " + string(w.Verify.Args)
+		what = append(what, "made, again after its answer was lost, and twice at once, each followed by "+shown)
+		if w.Other != nil {
+			what = append(what, "with the arguments "+string(w.Other)+" after that")
+		}
+	}
+	if mode.includes(Wired) && !w.Slow {
+		what = append(what, "made once for each way in which its provider can fail")
+	}
+	if len(what) == 0 {
+		return "not made in this mode"
+	}
+	return strings.Join(what, "; ")
+}
+
 // Verify is the call that shows what writes have done.
 type Verify struct {
 	Tool string
@@ -81,7 +103,11 @@ func ReadWrites(name string, src []byte) ([]Write, error) {
 
 // object returns values of a file as a JSON object.
 func object(values map[string]any) json.Value {
-	raw, err := json.Marshal(values)
+	plain := make(map[string]any, len(values))
+	for name, value := range values {
+		plain[name] = strictyaml.Plain(value)
+	}
+	raw, err := json.Marshal(plain)
 	if err != nil {
 		return json.Value("{}") // YAML's values have a JSON form, but for numbers that are none
 	}

@@ -110,6 +110,8 @@ func (c *checkCommand) Run(ctx context.Context, env *term.Environment, command t
 	switch {
 	case ctx.Err() != nil: // by its user
 		return errors.New("the check was ended before it was done")
+	case !report.Checked():
+		return cannot(report.Stopped)
 	case c.Files.WriteBaseline != "": // all of them are known now
 		return nil
 	default:
@@ -244,6 +246,10 @@ func (c *checkCommand) printPlan(ctx context.Context, env *term.Environment, to 
 	}
 	for _, step := range steps {
 		term.Printf(env.Stdout, "%s\n", step)
+	}
+	for i := range options.Writes {
+		w := &options.Writes[i]
+		term.Printf(env.Stdout, "%s %s: %s\n", w.Tool, w.Args, w.What(options.Mode))
 	}
 	return nil
 }

@@ -152,10 +152,10 @@ func (v *Verify) complete() {
 		return
 	}
 	for param, value := range v.With {
-		v.With[param] = plain(value)
+		v.With[param] = strictyaml.Plain(value)
 	}
 	if landed := v.Landed; landed != nil {
-		landed.Equals, landed.Contains = plain(landed.Equals), plain(landed.Contains)
+		landed.Equals, landed.Contains = strictyaml.Plain(landed.Equals), strictyaml.Plain(landed.Contains)
 	}
 }
 
@@ -184,26 +184,6 @@ func (s *Server) reach() Server {
 	r.Tools, r.exact, r.patterns, r.API = nil, nil, nil, nil
 	r.Limits, r.LimitHeaders = nil, false
 	return r
-}
-
-// plain turns ordered mappings into Go maps, which JSON libraries know.
-func plain(value any) any {
-	switch value := value.(type) {
-	case strictyaml.Map[any]:
-		m := make(map[string]any, len(value))
-		for _, e := range value {
-			m[e.Key] = plain(e.Value)
-		}
-		return m
-	case []any:
-		list := slices.Clone(value)
-		for i := range list {
-			list[i] = plain(list[i])
-		}
-		return list
-	default:
-		return value
-	}
 }
 
 var _ strictyaml.Unmarshaler = (*Servers)(nil)

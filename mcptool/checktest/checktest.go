@@ -59,7 +59,7 @@ func Run(t testing.TB, s *mcp.Server, options ...Option) {
 	to := &server.Endpoint{URL: listening.URL}
 	report := check.Check(t.Context(), to, check.Options{Mode: check.Safe, Reads: r.reads})
 	report.FailOn = r.failOn
-	if !report.Started {
+	if !report.Checked() {
 		t.Fatalf("checktest: the server cannot be checked: %s", report.Stopped)
 	}
 	r.know(t, report)
