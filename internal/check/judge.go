@@ -322,10 +322,14 @@ func (t *transcript) each(v *verdict, p probe, said func(*exchange) string) {
 	}
 }
 
-// at returns the exchanges of a probe, answered or not.
+// at returns the exchanges of a probe, answered or not; none if the server asked to wait or to sign in meanwhile.
 func (t *transcript) at(p probe) (found []*exchange) {
 	for _, x := range t.exchanges {
-		if x.step.probe == p {
+		switch {
+		case x.step.probe != p:
+		case x.asks() != "":
+			return nil
+		default:
 			found = append(found, x)
 		}
 	}

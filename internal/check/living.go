@@ -89,7 +89,10 @@ func (r *runner) split(s step) {
 // hangUps sends requests and does not wait for their answers, and asks whether all is well.
 func (r *runner) hangUps(s step) {
 	for range 10 {
-		r.ask(time.Millisecond, s, r.message(wire.MethodToolsList, noParams))
+		if x := r.ask(time.Millisecond, s, r.message(wire.MethodToolsList, noParams)); r.heed(x) {
+			r.file(x)
+			return
+		}
 	}
 	r.send(s, wire.MethodToolsList, noParams)
 }
@@ -106,6 +109,9 @@ func (r *runner) atOnce(s step) {
 	all.Wait()
 	r.t.exchanges = append(r.t.exchanges, found[1:]...)
 	r.file(found[0])
+	for _, x := range found {
+		r.heed(x)
+	}
 }
 
 // faults makes two hundred calls that fail, or as many as a slow server takes in the time of three answers, and asks for the tools
@@ -115,7 +121,7 @@ func (r *runner) faults(s step) {
 	end := time.Now().Add(most * r.options.Timeout)
 	for i := 0; i < faults && time.Now().Before(end); i++ {
 		x := r.ask(r.options.Timeout, s, r.message(wire.MethodToolsCall, noCall))
-		if x.answer.Err != nil {
+		if x.answer.Err != nil || x.asks() != "" {
 			r.file(x)
 			return
 		}
@@ -131,7 +137,7 @@ func (r *runner) garbage(s step) {
 		}
 		half := []byte(`{"jsonrpc": "2.0", "id": 5, "method": `)
 		apart.exchange(r.options.Timeout, s, server.Message{Text: half, Head: apart.legacyHeaders()})
-		if apart.conn != nil {
+		if apart.conn != nil && apart.t.stopped == "" {
 			apart.send(s, wire.MethodToolsList, noParams)
 		}
 	})
@@ -157,6 +163,7 @@ func (r *runner) apart(s step, do func(*runner)) {
 			x.died = r.t.stdio && errors.Is(x.answer.Err, server.ErrEnded)
 			r.t.exchanges = append(r.t.exchanges, x)
 		}
+		r.heed(x)
 	}
 }
 

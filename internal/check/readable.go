@@ -3,9 +3,11 @@ package check
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/call/args"
@@ -79,7 +81,7 @@ func sameAgain(t *transcript, v *verdict) {
 			first[what] = x
 		}
 		before := first[what]
-		if before == nil || x.step.probe != probeAbsentAgain && x.step.probe != probeNoToolAgain {
+		if before == nil || x.asks() != "" || x.step.probe != probeAbsentAgain && x.step.probe != probeNoToolAgain {
 			continue
 		}
 		said := ""
@@ -267,13 +269,16 @@ func noQuery(t *transcript, v *verdict) {
 var moment = regexp.MustCompile(`(?i)(reset|retry|after|until|again)\D{0,20}\d{4}-\d\d-\d\d[T ]\d\d:\d\d`)
 
 func limitSaysWait(t *transcript, v *verdict) {
-	for _, x := range t.failures() {
-		if e := x.said.record; e == nil || e.Kind != recourse.KindRateLimited {
+	for _, x := range t.exchanges {
+		e := x.said.record
+		inWords := x.said.failed && e != nil && e.Kind == recourse.KindRateLimited
+		if !inWords && x.answer.Status != http.StatusTooManyRequests {
 			continue
 		}
+		_, waits := recourse.RetryAfter(x.answer.Head, time.Now())
 		said := ""
-		if x.said.record.RetryAfter == 0 && !moment.MatchString(x.said.text) {
-			said = "There is no wait in it: " + quoted(x.said.text)
+		if !waits && (e == nil || e.RetryAfter == 0) && !moment.MatchString(x.said.text) {
+			said = "There is no wait in it: " + x.why()
 		}
 		v.of(x.step.tool, x, said)
 	}

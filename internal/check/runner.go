@@ -218,7 +218,9 @@ func (r *runner) list() {
 		}
 		x := r.exchange(limit, step{probe: probeList}, r.message(wire.MethodToolsList, params))
 		if x.answer.Text == nil || x.said.failed {
-			r.t.stopped = "tools/list: " + x.why()
+			if x.asks() == "" {
+				r.t.stopped = "tools/list: " + x.why()
+			}
 			return
 		}
 		r.t.listed = true
@@ -288,12 +290,10 @@ func (r *runner) ask(limit time.Duration, s step, m server.Message) *exchange {
 	return x
 }
 
-// file keeps an exchange. A server that has ended is started again; one that asks to wait is not called any more.
+// file keeps an exchange. A server that has ended is started again; one that asks to wait or to sign in is not called any more.
 func (r *runner) file(x *exchange) {
 	r.t.exchanges = append(r.t.exchanges, x)
-	if e := x.said.record; e != nil && e.RetryAfter > 0 {
-		r.t.stopped = fmt.Sprintf("the server asked to wait %s", e.RetryAfter)
-	}
+	r.heed(x)
 	if r.t.stdio && errors.Is(x.answer.Err, server.ErrEnded) && x.step.probe != probeStart {
 		x.died = true
 		r.restart()
