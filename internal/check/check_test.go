@@ -302,24 +302,3 @@ func TestSameBytes(t *testing.T) {
 		before = report
 	}
 }
-
-// In safe mode, a tool that destroys is never called, and one that writes only without what it requires.
-func TestSafe(t *testing.T) {
-	t.Parallel()
-
-	counted := &fixture{}
-	listening := httptest.NewServer(counted)
-	t.Cleanup(listening.Close)
-	lines, err := check.Plan(t.Context(), &server.Endpoint{URL: listening.URL}, check.Options{Mode: check.Safe})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if counted.calls != 0 {
-		t.Errorf("the plan alone has made %d calls", counted.calls)
-	}
-	for _, line := range lines {
-		if strings.HasPrefix(line, "order_delete") || strings.HasPrefix(line, "order_create") && strings.Contains(line, `"amount":1`) {
-			t.Errorf("planned: %s", line)
-		}
-	}
-}
