@@ -118,6 +118,15 @@ func TestHostile(t *testing.T) {
 				if sentences(report, "list-ends") == nil {
 					t.Errorf("an endless list is no finding: %v", brokenIn(report))
 				}
+				const why = "the list of tools is too long to be asked for again and again"
+				for _, rule := range []string{"many-at-once", "alive-after-faults"} {
+					if !slices.Contains(report.NotObserved, check.NotObserved{Rule: rule, Why: why}) {
+						t.Errorf("%s is observed, or not for the list's length: %v", rule, report.NotObserved)
+					}
+				}
+				if report.Stopped != "" || report.Requests > 140 {
+					t.Errorf("stopped: %q after %d requests", report.Stopped, report.Requests)
+				}
 			default:
 				if report.Stopped == "" || report.Grade == "A" {
 					t.Errorf("the grade is %q; stopped: %q", report.Grade, report.Stopped)

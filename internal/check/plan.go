@@ -106,13 +106,17 @@ func plan(mode Mode, t *transcript) (steps []step) {
 		add(probeSplit, (*runner).split)
 	} else {
 		add(probeHeader, (*runner).header)
+	}
+	if !t.stdio && !t.long() {
 		add(probeHangUp, (*runner).hangUps)
 	}
 	if t.sessions {
 		add(probeSession, (*runner).session)
 	}
-	add(probeAtOnce, (*runner).atOnce)
-	add(probeFaults, (*runner).faults)
+	if !t.long() {
+		add(probeAtOnce, (*runner).atOnce)
+		add(probeFaults, (*runner).faults)
+	}
 	add(probeGarbage, (*runner).garbage)
 	if t.stdio {
 		add(probeKill, (*runner).kill)

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/check/server"
@@ -174,6 +175,9 @@ func judge(t *transcript, mode Mode) *Report {
 	return report
 }
 
+// listing are the rules for which the list of tools is asked for many times, or after many calls.
+var listing = []string{"many-at-once", "alive-after-faults", "hang-ups"}
+
 // unseen says why a rule was not observed.
 func (t *transcript) unseen(rule *Rule, mode Mode) string {
 	for _, w := range t.writes {
@@ -183,6 +187,9 @@ func (t *transcript) unseen(rule *Rule, mode Mode) string {
 	}
 	if !mode.includes(rule.Mode) {
 		return "takes --mode " + string(rule.Mode)
+	}
+	if slices.Contains(listing, rule.ID) && t.long() && (rule.ID != "hang-ups" || !t.stdio) {
+		return "the list of tools is too long to be asked for again and again"
 	}
 	if rule.Needs == "nothing" {
 		return "the check did not come to it"
