@@ -27,7 +27,10 @@ import (
 
 // consoles are the console's pages, of a journal in SQLite and, if SCALE_POSTGRES is the URL of a database that may be emptied, in
 // PostgreSQL.
-var consoles = subject{name: "console", of: "rows of the journal", sizes: []int{10_000, 1_000_000}, most: 5_000_000, measure: measureConsole}
+var consoles = subject{
+	name: "console", of: "rows of the journal", sizes: []int{10_000, 1_000_000}, most: 5_000_000,
+	measure: measureConsole,
+}
 
 // databases calls do with the address of an empty store of each kind.
 func databases(ctx context.Context, do func(kind, address string) error) error {
@@ -108,10 +111,12 @@ func pages(n int) []string {
 	return []string{
 		"/failures", "/failures?since=1h", "/failures?since=24h", "/failures?server=server-1", "/failures?server=rare",
 		"/failures?tool=tool-7", "/failures?kind=timeout", "/failures?origin=caller", "/failures?caller=caller-7", "/failures?caller=org-7",
-		"/failures?caller=nobody", "/failures?server=server-1&tool=tool-7&kind=conflict", "/failures?server=server-1&kind=timeout&since=24h",
+		"/failures?caller=nobody", "/failures?server=server-1&tool=tool-7&kind=conflict",
+		"/failures?server=server-1&kind=timeout&since=24h",
 		"/failures?text=did+not", "/failures?text=no+such+text", "/failures?group=equal",
 		fmt.Sprintf("/failures?before=0%d", time.Now().Add(-12*time.Hour).UnixMicro()<<11),
-		"/calls/req-" + fmt.Sprintf("0%023d", n/2), "/servers", "/servers/server-1", "/servers/server-1?since=1h", "/servers/server-1?since=7d",
+		"/calls/req-" + fmt.Sprintf("0%023d", n/2), "/servers", "/servers/server-1", "/servers/server-1?since=1h",
+		"/servers/server-1?since=7d",
 		"/contracts", "/contracts/recourse", "/contracts/recourse/codes/timeout", "/search?q=req-" + fmt.Sprintf("0%023d", n/3),
 		"/search?q=it+did+not+answer", "/connections",
 	}
@@ -181,17 +186,23 @@ func fillUntil(ctx context.Context, s *store.Store, n int, began time.Time, leng
 func row(i int, ended time.Time) *journal.Row {
 	kinds := []*recourse.Error{
 		recourse.Timeout("It", time.Second).WithOrigin(recourse.OriginServer), recourse.Unavailable("It").WithOrigin(recourse.OriginServer),
-		recourse.NotFound("field", "F-1").WithOrigin(recourse.OriginServer), recourse.RateLimited(time.Second).WithOrigin(recourse.OriginGateway),
-		recourse.Missing("orgId").WithOrigin(recourse.OriginCaller), recourse.New(recourse.KindConflict, "It did not fit.").WithOrigin(recourse.OriginProvider),
+		recourse.NotFound("field", "F-1").WithOrigin(recourse.OriginServer),
+		recourse.RateLimited(time.Second).WithOrigin(recourse.OriginGateway),
+		recourse.Missing("orgId").WithOrigin(recourse.OriginCaller),
+		recourse.New(recourse.KindConflict, "It did not fit.").WithOrigin(recourse.OriginProvider),
 	}
 	ms := func(n int) journal.Millis { return journal.Millis(time.Duration(n) * time.Millisecond) }
 	h := i * 2654435761 >> 7 & 0xffffff // spread, and the same in each run
 	c := &journal.Row{
 		RequestID: fmt.Sprintf("req-%024d", i), TraceID: fmt.Sprintf("%032x", h), Began: ended.Add(-400 * time.Millisecond), Took: ms(400),
-		Server: cmp.Or(map[bool]string{true: "rare"}[i%100_000 == 77], fmt.Sprint("server-", h%servers)), Contract: "recourse", Method: "tools/call",
-		Tool: fmt.Sprint("tool-", h/7%40), Nature: "reads", Arguments: json.RawMessage(`{"field_id":"F-1","from":"2026-01-01"}`), Access: "team",
-		Caller: fmt.Sprint("caller-", h/11%1000), Org: fmt.Sprint("org-", h/11%50), Peer: "127.0.0.1:44974", Ending: "failure", Status: 200, Bytes: 853,
-		Sent: 2, Final: "gave up after 2 attempts", Failure: kinds[h/13%len(kinds)], Cause: "dial tcp 127.0.0.1:9101: connect: connection refused",
+		Server: cmp.Or(map[bool]string{true: "rare"}[i%100_000 == 77], fmt.Sprint("server-", h%servers)), Contract: "recourse",
+		Method: "tools/call",
+		Tool:   fmt.Sprint("tool-", h/7%40), Nature: "reads", Arguments: json.RawMessage(`{"field_id":"F-1","from":"2026-01-01"}`),
+		Access: "team",
+		Caller: fmt.Sprint("caller-", h/11%1000), Org: fmt.Sprint("org-", h/11%50), Peer: "127.0.0.1:44974", Ending: "failure",
+		Status: 200, Bytes: 853,
+		Sent: 2, Final: "gave up after 2 attempts", Failure: kinds[h/13%len(kinds)],
+		Cause: "dial tcp 127.0.0.1:9101: connect: connection refused",
 		Attempts: []journal.Attempt{
 			{After: ms(1), Took: ms(20), Failure: recourse.KindUnreachable, Reason: "the tool only reads"},
 			{After: ms(120), Wait: ms(99), Took: ms(200), Status: 503, Failure: recourse.KindUnavailable},

@@ -64,8 +64,10 @@ func outcome(n int) *observe.Outcome {
 	now := time.Now()
 	return &observe.Outcome{
 		ID: fmt.Sprintf("req-%024x", uint64(n)*2654435761), Server: fmt.Sprint("server-", n%servers), Tool: fmt.Sprint("tool-", n%40),
-		Name: fmt.Sprint("tool-", n%40), Contract: "recourse", Method: "tools/call", End: observe.Failed, Began: now.Add(-time.Second), Took: time.Second,
-		Record: recourse.Timeout("It", time.Second).WithOrigin(recourse.OriginServer), Status: 200, Bytes: 853, Sent: 2, Peer: "127.0.0.1:44974",
+		Name: fmt.Sprint("tool-", n%40), Contract: "recourse", Method: "tools/call", End: observe.Failed, Began: now.Add(-time.Second),
+		Took:   time.Second,
+		Record: recourse.Timeout("It", time.Second).WithOrigin(recourse.OriginServer), Status: 200, Bytes: 853, Sent: 2,
+		Peer:   "127.0.0.1:44974",
 		Reason: "gave up after 2 attempts", Attempts: []observe.Attempt{
 			{Began: now.Add(-time.Second), Took: 20 * time.Millisecond, Failure: recourse.KindUnreachable, Reason: "the tool only reads"},
 			{Began: now.Add(-time.Second / 2), Took: 200 * time.Millisecond, Status: 503, Failure: recourse.KindUnavailable},
@@ -95,9 +97,12 @@ func measureJournal(ctx context.Context, n int) (figures []figure, err error) {
 			return err
 		}
 		for _, f := range []figure{
-			{"due rows at the beginning", w.first}, {"due rows at the end", w.due},
-			{"processor, ms a second", w.processor}, {"file, times max_size", w.file / float64(full)},
-			{"rows lost to kill -9, in ms", w.lost / float64(n) * 1000}, {"of which counted afterwards", w.counted / float64(n) * 1000},
+			{"due rows at the beginning", w.first},
+			{"due rows at the end", w.due},
+			{"processor, ms a second", w.processor},
+			{"file, times max_size", w.file / float64(full)},
+			{"rows lost to kill -9, in ms", w.lost / float64(n) * 1000},
+			{"of which counted afterwards", w.counted / float64(n) * 1000},
 		} {
 			figures = append(figures, figure{kind + ": " + f.name, f.value})
 		}
