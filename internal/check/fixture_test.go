@@ -344,7 +344,8 @@ func (f *fixture) wrong(m *message, required []string) (wrong []string) {
 		var number float64
 		raw := m.Params.Arguments[name]
 		isNumber := name == "limit" || name == "amount"
-		if isNumber && json.Unmarshal(raw, &number) != nil || !isNumber && json.Unmarshal(raw, &text) != nil || string(raw) == "null" {
+		below := name == "limit" && json.Unmarshal(raw, &number) == nil && number < 1
+		if below || isNumber && json.Unmarshal(raw, &number) != nil || !isNumber && json.Unmarshal(raw, &text) != nil || string(raw) == "null" {
 			wrong = append(wrong, name)
 		}
 	}

@@ -198,7 +198,7 @@ func keyKept(t *transcript, v *verdict) {
 // Arguments.
 
 // wrongArguments are the probes with arguments that the schema forbids.
-var wrongArguments = []probe{probeMissing, probeTypes, probeEnum, probeNull, probeUnknown, probeLarge, probeDeep}
+var wrongArguments = []probe{probeMissing, probeTypes, probeEnum, probeBounds, probeFormat, probeNull, probeUnknown, probeLarge, probeDeep}
 
 func argumentsRefused(t *transcript, v *verdict) {
 	for _, x := range t.of(wrongArguments...) {

@@ -3,8 +3,10 @@ package check
 import (
 	"bytes"
 	"context"
+	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/call/args"
@@ -169,6 +171,32 @@ func (p *param) wrong() json.Value {
 		}
 	}
 	return nil
+}
+
+// beyond returns a number that is beyond the parameter's bounds, or nil. Those of what a number can hold are none.
+func (p *param) beyond() json.Value {
+	const exact = 1 << 52
+	if !slices.Contains(p.types, "integer") && !slices.Contains(p.types, "number") {
+		return nil
+	}
+	for _, bound := range []struct {
+		name string
+		step float64
+	}{{"/maximum", 1}, {"/exclusiveMaximum", 1}, {"/minimum", -1}, {"/exclusiveMinimum", -1}} {
+		at, err := strconv.ParseFloat(string(json.Lookup(p.schema, json.Pointer(bound.name))), 64)
+		if err == nil && math.Abs(at) < exact {
+			return strconv.AppendFloat(nil, at+bound.step, 'f', -1, 64)
+		}
+	}
+	return nil
+}
+
+// unformed returns a text that is in no format, or nil if the parameter has none.
+func (p *param) unformed() json.Value {
+	if json.Text(p.schema, "/format") == "" || !slices.Contains(p.types, "string") {
+		return nil
+	}
+	return json.AppendQuote(nil, "recourse check")
 }
 
 // forbids reports whether the tool's own schema forbids the arguments.

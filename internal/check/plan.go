@@ -16,6 +16,8 @@ const (
 	probeMissing     probe = "required arguments left out"
 	probeTypes       probe = "arguments of wrong types"
 	probeEnum        probe = "a value that is not in the list"
+	probeBounds      probe = "a number beyond its bounds"
+	probeFormat      probe = "a text in another format"
 	probeNull        probe = "null for a value"
 	probeUnknown     probe = "an argument that the tool does not have"
 	probeLarge       probe = "1 MB where another type is asked for"
@@ -154,8 +156,9 @@ func callsOf(t *tool) (steps []step) {
 func readCalls(t *tool, add func(probe, json.Value, ...string)) {
 	one := func(p probe, of func(*param) json.Value) {
 		for i := range t.params {
-			if value := of(&t.params[i]); value != nil {
-				add(p, with(t, t.params[i].name, value), t.params[i].name)
+			value := of(&t.params[i])
+			if arguments := with(t, t.params[i].name, value); value != nil && t.forbids(arguments) {
+				add(p, arguments, t.params[i].name)
 				return
 			}
 		}
@@ -166,6 +169,8 @@ func readCalls(t *tool, add func(probe, json.Value, ...string)) {
 		}
 		return nil
 	})
+	one(probeBounds, (*param).beyond)
+	one(probeFormat, (*param).unformed)
 	one(probeNull, func(p *param) json.Value {
 		if p.required && len(p.types) > 0 && !p.takes("null") {
 			return json.Value("null")

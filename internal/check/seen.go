@@ -111,7 +111,7 @@ func (x *exchange) failure() (f SeenFailure, ok bool) {
 		f.Kind = recourse.KindMissingParam
 	case probeTypes, probeNull:
 		f.Kind = recourse.KindInvalidType
-	case probeEnum:
+	case probeEnum, probeBounds, probeFormat:
 		f.Kind = recourse.KindInvalidValue
 	case probeUnknown:
 		f.Kind = recourse.KindUnknownParam
