@@ -302,3 +302,19 @@ func TestSameBytes(t *testing.T) {
 		before = report
 	}
 }
+
+// That a verify call shows nothing of a write says why the rules about such a write are not observed, and no others.
+func TestUnverifiedWrite(t *testing.T) {
+	t.Parallel()
+	report := fixtureReport(t, "repeated-write", check.Options{Mode: check.Owner, Writes: []check.Write{{
+		Tool: "order_create", Args: []byte(`{"idempotency_key":"{mark}","amount":5}`),
+		Verify: check.Verify{Tool: "order_get", Args: []byte(`{"order_id":"none","limit":1}`)},
+	}}})
+	const why = "order_create: after one call, the answer of order_get does not show its mark"
+	for _, n := range report.NotObserved {
+		ofWrite := slices.Contains([]string{"repeated-write", "parallel-write", "key-conflict"}, n.Rule)
+		if ofWrite != (n.Why == why) {
+			t.Errorf("%s: %s", n.Rule, n.Why)
+		}
+	}
+}

@@ -181,7 +181,7 @@ var listing = []string{"many-at-once", "alive-after-faults", "hang-ups"}
 // unseen says why a rule was not observed.
 func (t *transcript) unseen(rule *Rule, mode Mode) string {
 	for _, w := range t.writes {
-		if rule.Mode == Owner && w.why != "" {
+		if w.why != "" && w.judgedBy(rule) {
 			return w.write.Tool + ": " + w.why
 		}
 	}
@@ -195,6 +195,18 @@ func (t *transcript) unseen(rule *Rule, mode Mode) string {
 		return "the check did not come to it"
 	}
 	return "needs " + rule.Needs
+}
+
+// judgedBy reports whether a rule is about this write.
+func (w *writeSeen) judgedBy(rule *Rule) bool {
+	switch rule.ID {
+	case "reads-hold":
+		return false
+	case "idempotent-kept":
+		return w.tool != nil && says(w.tool.Annotations.Idempotent)
+	default:
+		return rule.Group == "writes"
+	}
 }
 
 // letter returns the grade for a score. What can cause a false write is never better than C.
