@@ -36,11 +36,13 @@ type transcript struct {
 	dying     bool        // because the server ended again and again
 }
 
+// longList is how many bytes of a list of tools are many.
+const longList = 1 << 20
+
 // long reports whether the list of tools is too long to be asked for again and again: the load would be of the check's own making.
 func (t *transcript) long() bool {
-	const most = 1 << 20
 	lists := t.of(probeList)
-	return t.endless != "" || len(lists) > 0 && len(lists[0].answer.Text) > most
+	return t.endless != "" || len(lists) > 0 && len(lists[0].answer.Text) > longList
 }
 
 // tool is a tool as the server lists it.
