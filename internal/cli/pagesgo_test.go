@@ -35,6 +35,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/mcptool"
+	"github.com/recoursehq/recourse/mcptool/oncestore"
 	"github.com/recoursehq/recourse/recovery"
 )
 
