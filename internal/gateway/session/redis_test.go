@@ -221,7 +221,7 @@ func TestLongSessionsLeaveRedisAlone(t *testing.T) {
 		own, _ := longClient(t, url, nil)
 		own.MustEcho(t)
 	}
-	const tripsAfter, restsFor = 3, time.Second
+	const tripsAfter, restsFor = 3, 250 * time.Millisecond
 	if asked, most := g.Limits().RedisFailures, tripsAfter+int64(time.Since(began)/restsFor); asked > most {
 		t.Errorf("got %d requests to Redis, want at most %d", asked, most)
 	}
