@@ -95,7 +95,7 @@ func (c *checkCommand) Run(ctx context.Context, env *term.Environment, command t
 		return err
 	}
 	if !report.Started && !c.JSON {
-		return cannot(report.Stopped)
+		return c.cannot(report.Stopped)
 	}
 	switch {
 	case c.JSON:
@@ -111,7 +111,7 @@ func (c *checkCommand) Run(ctx context.Context, env *term.Environment, command t
 	case ctx.Err() != nil: // by its user
 		return errors.New("the check was ended before it was done")
 	case !report.Checked():
-		return cannot(report.Stopped)
+		return c.cannot(report.Stopped)
 	case c.Files.WriteBaseline != "": // all of them are known now
 		return nil
 	default:
@@ -133,9 +133,9 @@ func (c *checkCommand) target(command term.ServerCommand) string {
 }
 
 // cannot returns the error for a server that did not begin a session.
-func cannot(why string) error {
+func (c *checkCommand) cannot(why string) error {
 	err := errors.New("the server cannot be checked: " + why)
-	if strings.Contains(why, "401") || strings.Contains(strings.ToLower(why), "credentials") {
+	if c.URL != "" && (strings.Contains(why, "401") || strings.Contains(strings.ToLower(why), "credentials")) {
 		return term.Hint(err, "it asks for credentials: give them with --header 'Authorization: Bearer TOKEN', or as it expects them")
 	}
 	return err
