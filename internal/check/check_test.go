@@ -227,6 +227,7 @@ var besides = map[string][]string{
 	"parallel-write":      {"key-conflict"},
 	"repeated-write":      {"parallel-write", "key-conflict"},
 	"hang-ups":            {"alive-after-faults", "many-at-once"},
+	"hints-agree":         {"write-settled"}, // its read may destroy
 	"id-kept":             {"answers-once"},
 	"split-lines":         {"answers", "cancel-ignored", "many-at-once"},
 	"many-at-once":        {"answers"},

@@ -84,7 +84,7 @@ func (p *param) isKey() bool {
 // believe has the tool count as one that only reads if the user says so.
 func (t *tool) believe(patterns []string) {
 	for _, pattern := range patterns {
-		t.believed = t.believed || glob.Match(pattern, t.Name)
+		t.believed = t.believed || pattern == t.Name || glob.Match(pattern, t.Name) && !says(t.Annotations.Destructive)
 	}
 }
 

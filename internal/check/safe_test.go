@@ -42,6 +42,10 @@ func TestSafe(t *testing.T) {
 	if _, err := check.Plan(t.Context(), to, check.Options{Mode: check.Safe}); err != nil || answers.calls > 0 {
 		t.Errorf("the plan alone has made %d calls: %v", answers.calls, err)
 	}
+	plan, err := check.Plan(t.Context(), to, check.Options{Mode: check.Safe, Reads: []string{"*"}})
+	if all := strings.Join(plan, "\n"); err != nil || strings.Contains(all, "order_delete") {
+		t.Errorf("a pattern stands for a tool that says that it destroys, %v:\n%s", err, all)
+	}
 	report := check.Check(t.Context(), to, check.Options{Mode: check.Safe})
 	mu.Lock()
 	defer mu.Unlock()

@@ -79,7 +79,9 @@ type annotations struct {
 func says(hint *bool) bool { return hint != nil && *hint }
 
 // reads reports whether the tool only reads, by its own word or the user's.
-func (t *tool) reads() bool { return t.believed || says(t.Annotations.ReadOnly) }
+func (t *tool) reads() bool {
+	return t.believed || says(t.Annotations.ReadOnly) && !says(t.Annotations.Destructive)
+}
 
 // hinted reports whether the tool says whether it only reads. The other two hints mean something only for a tool that does not,
 // and Go's SDK leaves out a readOnlyHint that is false.
