@@ -89,6 +89,11 @@ func requestAttributes(o *observe.Outcome) []*commonpb.KeyValue {
 	if o.Status != 0 {
 		list = append(list, number("http.response.status_code", int64(o.Status)))
 	}
+	for _, once := range []struct{ name, said string }{{"recourse.once", o.Once}, {"recourse.once.first", o.First}} {
+		if once.said != "" {
+			list = append(list, text(once.name, once.said))
+		}
+	}
 	failure := failureOf(o)
 	if failure == "" {
 		return list

@@ -189,6 +189,28 @@ func TestSpans(t *testing.T) {
 	})
 }
 
+// A repetition of a call that is made once says what it got, and which request had sent it before.
+func TestSpanOfOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &collector{}
+		e, _ := start(t, c, config.Tracing{})
+		o := outcome()
+		o.Once, o.First = "replayed", "req-1"
+		e.Ended(o)
+		e.Close(time.Minute)
+		if len(c.spans) == 0 {
+			t.Fatal("got no span")
+		}
+		for _, span := range c.spans {
+			said := attributes(span.GetAttributes())
+			if span.GetKind() == tracepb.Span_SPAN_KIND_SERVER && (said["recourse.once"] != "replayed" || said["recourse.once.first"] != "req-1") {
+				t.Errorf("got %v", said)
+			}
+		}
+	})
+}
+
 // Calls that are not sampled, and streams that last for hours, are not sent.
 func TestNotSampled(t *testing.T) {
 	t.Parallel()
