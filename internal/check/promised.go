@@ -43,7 +43,7 @@ func (t *transcript) nearest() (name string, in, of int) {
 			continue
 		}
 		of++
-		if x.said.form != nil && x.said.form.Name != contract.Default {
+		if x.said.form != nil {
 			count[x.said.form.Name]++
 		}
 	}
