@@ -3,7 +3,9 @@ package gateway_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/recoursehq/recourse"
@@ -79,4 +81,38 @@ func notes(tb testing.TB, log *gatewaytest.Log) map[string]int {
 		}
 	}
 	return notes
+}
+
+// Of a list that cannot be read to its end, the tools that can be read are checked, and others pass.
+func TestLongListIsCheckedAsFarAsItIsRead(t *testing.T) {
+	t.Parallel()
+	tools := []string{`{"name":"order_create","inputSchema":{"type":"object","required":["reference"]}}`}
+	for i := range 1500 {
+		const form = `{"name":"tool_%d","description":%q,"inputSchema":{"type":"object"}}`
+		tools = append(tools, fmt.Sprintf(form, i, strings.Repeat("d", 4<<10))) // 6 MiB in all
+	}
+	page := `{"tools":[` + strings.Join(tools, ",") + `],"nextCursor":"2"}`
+	for _, era := range testkit.Eras {
+		t.Run(era.String(), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t, testkit.WithEra(era))
+			var asked atomic.Int64
+			srv.Always("tools/list", testkit.Fault{Name: "pages", Happen: func(e *testkit.Exchange) {
+				if asked.Add(1)%2 == 1 {
+					e.Answer(e.Result(page))
+					return
+				}
+				e.Reply(http.StatusInternalServerError, "text/plain", "no")
+			}})
+			f := gatewaytest.Start(t, srv.URL())
+			c := f.Client(t, era)
+			if e := gatewaytest.Record(t, c.MustCall(t, testkit.OrderCreate, `{}`)); e.Kind != recourse.KindMissingParam {
+				t.Errorf("got %+v", e)
+			}
+			c.MustEcho(t) // which is not among the tools that could be read
+			if n := notes(t, f.Log)[""]; n != 1 {
+				t.Errorf("it is logged %d times that some are not checked", n)
+			}
+		})
+	}
 }

@@ -39,7 +39,7 @@ const (
 	// maxTools and maxListBytes limit what is read of one list, maxPages its pages. Tools beyond that are
 	// treated as if there were no list: their calls pass.
 	maxTools     = 2000
-	maxListBytes = 4 << 20
+	maxListBytes = 16 << 20
 	maxPages     = 100
 	// maxLists limits how many lists are kept per server, one for each caller whose own credentials are
 	// forwarded, and maxListsBytes their total size. Beyond that, a new list replaces some of them.
