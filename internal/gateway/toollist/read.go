@@ -75,7 +75,7 @@ func (t *Lists) read(ctx context.Context, call Requester) (*List, error) {
 		}
 		if err != nil && page > 0 { // those that have been read count, for a short while
 			d.Partial, d.ttl = true, min(d.ttl, retry)
-			d.flawed(&toolcall.Entry{}, fmt.Errorf("page %d of tools/list cannot be read; its tools and the rest are not checked: %w", page+1, err))
+			d.flawed(&toolcall.Entry{}, fmt.Errorf("tools/list cannot be read from page %d on; its tools are not checked: %w", page+1, err))
 			return d.whole(call.Asker()), nil
 		}
 		if err != nil {
