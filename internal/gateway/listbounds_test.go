@@ -83,6 +83,28 @@ func notes(tb testing.TB, log *gatewaytest.Log) map[string]int {
 	return notes
 }
 
+// Of a schema that is too large, the outermost level is checked, which is logged.
+func TestLargeSchemaIsCheckedOutermost(t *testing.T) {
+	t.Parallel()
+	properties := make([]string, 5000)
+	for i := range properties {
+		properties[i] = fmt.Sprintf(`"p%d":{"type":"string"}`, i)
+	}
+	const form = `{"name":"large","inputSchema":{"type":"object","required":["id"],"properties":{"more":{"properties":{%s}}}}}`
+	srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithTools(testkit.Tool{
+		Name: "large", Definition: fmt.Sprintf(form, strings.Join(properties, ",")),
+	}))
+	f := gatewaytest.Start(t, srv.URL())
+	c := f.Client(t, testkit.Modern)
+	if e := gatewaytest.Record(t, c.MustCall(t, "large", `{"more":{}}`)); e.Kind != recourse.KindMissingParam {
+		t.Errorf("got %+v", e)
+	}
+	c.MustCall(t, "large", `{"id":"A-1","more":{"p7":7}}`)
+	if srv.Executions("large") != 1 || notes(t, f.Log)["large"] != 1 || !strings.Contains(f.Log.String(), "only the outermost arguments are checked") {
+		t.Errorf("%d calls; %s", srv.Executions("large"), f.Log)
+	}
+}
+
 // Of a list that cannot be read to its end, the tools that can be read are checked, and others pass.
 func TestLongListIsCheckedAsFarAsItIsRead(t *testing.T) {
 	t.Parallel()

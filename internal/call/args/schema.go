@@ -42,6 +42,9 @@ func (s *Schema) Unchecked() string {
 	return ""
 }
 
+// ErrTooLarge says that a schema is too large as a whole: see [CompileOutermost].
+var ErrTooLarge = errors.New("inputSchema is too large")
+
 // drafts are tried in turn for a schema that names none. MCP says that it is of 2020-12, but older forms that
 // contradict it (a list as "items", a boolean "exclusiveMinimum") are common.
 var drafts = []*jsonschema.Draft{jsonschema.Draft2020, jsonschema.Draft7, jsonschema.Draft4}
@@ -58,15 +61,20 @@ func Compile(inputSchema []byte, budget *Budget) (*Schema, error) {
 		budget = NewBudget()
 	}
 	if len(inputSchema) > MaxSchema {
-		return nil, fmt.Errorf("inputSchema has %d bytes, more than %d", len(inputSchema), MaxSchema)
+		return nil, fmt.Errorf("%w: %d bytes, more than %d", ErrTooLarge, len(inputSchema), MaxSchema)
 	}
 	doc, err := json.UnmarshalAny(inputSchema)
 	if err != nil {
 		return nil, fmt.Errorf("inputSchema is not JSON: %w", err)
 	}
+	return compileWithin(doc, budget)
+}
+
+// compileWithin compiles a schema, if it is not too large.
+func compileWithin(doc any, budget *Budget) (*Schema, error) {
 	var size size
 	if err := size.add(doc, 0, 0); err != nil {
-		return nil, fmt.Errorf("inputSchema is too large: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
 	if !take(&budget.objects, size.objects()) {
 		return nil, errSpent

@@ -190,6 +190,10 @@ func FuzzCheck(f *testing.F) {
 		if len(violations) > 20 {
 			t.Errorf("%d violations", len(violations))
 		}
+		level, err := args.CompileOutermost(schema, nil)
+		if err == nil && len(violations) == 0 && len(level.Check(context.Background(), arguments)) > 0 {
+			t.Error("the outermost level refuses what the whole allows")
+		}
 		for _, v := range violations {
 			if v.Message == "" || v.Rule == "" || len([]rune(string(v.Got))) > 128 || v.Got != nil && !json.Valid(v.Got) {
 				t.Errorf("violation %+v", v)

@@ -39,8 +39,8 @@ type Entry struct {
 
 	ready  sync.Once
 	raw    json.Value
-	schema *args.Schema // nil if it cannot be compiled
-	flaw   error        // the reason
+	schema *args.Schema // nil if it cannot be compiled; if there is a flaw, only its outermost level
+	flaw   error        // why it cannot be, as a whole
 	params []wire.ParamHeader
 }
 
@@ -50,8 +50,8 @@ func (t *Entry) make() {
 		if t.raw, t.flaw = t.InputSchema(); t.flaw != nil {
 			return
 		}
-		if t.schema, t.flaw = args.Compile(t.raw, t.Budget); t.flaw != nil {
-			t.schema = nil
+		if t.schema, t.flaw = args.Compile(t.raw, t.Budget); errors.Is(t.flaw, args.ErrTooLarge) {
+			t.schema, _ = args.CompileOutermost(t.raw, t.Budget) // nil: for the same reason
 		}
 		if len(t.raw) <= args.MaxSchema {
 			t.params, _ = wire.ParamHeaders(t.raw) // clients do not know a tool that breaks the rules, and send no headers for it
@@ -87,6 +87,9 @@ func (t *Entry) Refuse(ctx context.Context, arguments json.Value) *recourse.Erro
 	if t.schema == nil {
 		t.Flawed(t, fmt.Errorf("%w; arguments are not checked", t.flaw))
 		return nil
+	}
+	if t.flaw != nil {
+		t.Flawed(t, fmt.Errorf("%w; only the outermost arguments are checked", t.flaw))
 	}
 	if string(arguments) == "null" { // some SDKs write null for none
 		arguments = nil
