@@ -11,11 +11,14 @@ import (
 	"os"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/recoursehq/recourse/internal/pause"
 )
 
 //go:embed migrations
@@ -41,7 +44,7 @@ func usable(have int64) error {
 
 // version returns the version of the schema; 0 if there is none yet.
 func (s *Store) version(ctx context.Context) (int64, error) {
-	if err := s.writes.PingContext(ctx); err != nil {
+	if err := s.reach(ctx); err != nil {
 		return 0, pingError(err)
 	}
 	var version int64
@@ -50,6 +53,20 @@ func (s *Store) version(ctx context.Context) (int64, error) {
 		return 0, s.empty(ctx)
 	}
 	return version, err
+}
+
+// busyFor is how long a file may be busy that others are opening or closing: SQLite does not wait for each of their locks by itself.
+const busyFor = 2 * time.Second
+
+// reach opens a connection.
+func (s *Store) reach(ctx context.Context) error {
+	for until := time.Now().Add(busyFor); ; {
+		err := s.writes.PingContext(ctx)
+		refused, ok := errors.AsType[*sqlite.Error](err)
+		if !ok || refused.Code()&0xff != sqlite3.SQLITE_BUSY || time.Now().After(until) || !pause.For(ctx, 20*time.Millisecond) {
+			return err
+		}
+	}
 }
 
 // pingError returns the cause of a failed connection. The driver repeats it for each address that it tried.
@@ -64,7 +81,7 @@ func pingError(err error) error {
 		}
 		return &causedError{ErrUnreachable, cause.Error()}
 	}
-	if refused, ok := errors.AsType[*sqlite.Error](err); ok && refused.Code() == sqlite3.SQLITE_BUSY {
+	if refused, ok := errors.AsType[*sqlite.Error](err); ok && refused.Code()&0xff == sqlite3.SQLITE_BUSY {
 		return ErrLocked
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
