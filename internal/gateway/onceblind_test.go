@@ -87,10 +87,11 @@ func manyShop(t *testing.T) *shop {
 // programShop orders from a program, which ends with each answer that is lost.
 func programShop(t *testing.T) *shop {
 	program := child.NewProgram(t)
+	var mu sync.Mutex // of the file of the next fault
 	return &shop{
 		entry: strings.Join(gatewaytest.CommandFor(t, program, testkit.Legacy), "\n    "),
 		path:  gatewaytest.Path, tool: testkit.OrderCreate, client: testkit.Modern,
-		lose:   func() { program.Next(testkit.OrderCreate, "exit") },
+		lose:   func() { mu.Lock(); defer mu.Unlock(); program.Next(testkit.OrderCreate, "exit") },
 		orders: program.Orders, stop: func() error { return nil },
 	}
 }
