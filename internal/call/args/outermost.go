@@ -1,11 +1,8 @@
 package args
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 // maxOutermost is the size in bytes of the largest schema of which the outermost level is compiled.
@@ -14,17 +11,7 @@ const maxOutermost = 2 << 20
 // CompileOutermost prepares the outermost level of an inputSchema that is too large for [Compile]: which arguments there are, which
 // of them are required, and what each has to be by itself. It refuses less than the whole schema does, and nothing else.
 func CompileOutermost(inputSchema []byte, budget *Budget) (*Schema, error) {
-	if len(inputSchema) > maxOutermost {
-		return nil, fmt.Errorf("%w: %d bytes, more than %d", ErrTooLarge, len(inputSchema), maxOutermost)
-	}
-	doc, err := json.UnmarshalAny(inputSchema)
-	if err != nil {
-		return nil, fmt.Errorf("inputSchema is not JSON: %w", err)
-	}
-	if budget == nil {
-		budget = NewBudget()
-	}
-	return compileWithin(outermost(doc), budget)
+	return compileWithin(inputSchema, maxOutermost, budget, outermost)
 }
 
 // alone are the keywords that say something of a value by themselves.

@@ -57,21 +57,22 @@ var drafts = []*jsonschema.Draft{jsonschema.Draft2020, jsonschema.Draft7, jsonsc
 // If a schema is refused, the caller should let calls pass: a server may use features that cannot be checked
 // here.
 func Compile(inputSchema []byte, budget *Budget) (*Schema, error) {
+	return compileWithin(inputSchema, MaxSchema, budget, func(doc any) any { return doc })
+}
+
+// compileWithin compiles the part of a schema of up to most bytes that of returns, if it is not too large.
+func compileWithin(inputSchema []byte, most int, budget *Budget, of func(doc any) any) (*Schema, error) {
 	if budget == nil {
 		budget = NewBudget()
 	}
-	if len(inputSchema) > MaxSchema {
-		return nil, fmt.Errorf("%w: %d bytes, more than %d", ErrTooLarge, len(inputSchema), MaxSchema)
+	if len(inputSchema) > most {
+		return nil, fmt.Errorf("%w: %d bytes, more than %d", ErrTooLarge, len(inputSchema), most)
 	}
 	doc, err := json.UnmarshalAny(inputSchema)
 	if err != nil {
 		return nil, fmt.Errorf("inputSchema is not JSON: %w", err)
 	}
-	return compileWithin(doc, budget)
-}
-
-// compileWithin compiles a schema, if it is not too large.
-func compileWithin(doc any, budget *Budget) (*Schema, error) {
+	doc = of(doc)
 	var size size
 	if err := size.add(doc, 0, 0); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrTooLarge, err)
