@@ -126,6 +126,7 @@ func Run(ctx context.Context, env Environment) (code int) {
 	if chosen.Selected().Path() != "serve" && !signal.Ignored(syscall.SIGHUP) { // serve reads its configuration again
 		hungUp, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
 		defer stop()
+		context.AfterFunc(hungUp, stop)
 		chosen.BindTo(hungUp, (*context.Context)(nil))
 	}
 	if err := chosen.Run(); err != nil {
