@@ -11,8 +11,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/recoursehq/recourse/internal/cli"
-	"github.com/recoursehq/recourse/internal/cli/demo"
-	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/lab/inject"
 	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
@@ -89,12 +87,21 @@ func asJSON(value any) any {
 	}
 }
 
+func fileText(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.FromSlash(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // Valid files validate against their schema, and files with a slip do not.
 func TestSchemas(t *testing.T) {
 	t.Parallel()
 	configuration, contracts := compileSchema(t, "config"), compileSchema(t, "contract")
 	for _, text := range []string{
-		config.Example, demo.Configuration(), "servers: {a: {command: [x], timeout: \"${T}\", redact: off, idle: 1m30s}}\n",
+		fileText(t, "../config/example.yaml"), fileText(t, "demo/recourse.yaml"), "servers: {a: {command: [x], timeout: \"${T}\", redact: off, idle: 1m30s}}\n",
 		"servers: {a: {command: [x], reads: aws}, b: {command: [x], reads: [aws, ./ours.yaml]}}\n",
 		"max_request: 512\nservers: {a: {url: 'http://127.0.0.1/mcp', tools: {x: {verify: {tool: y, from: {a: /b}}}}}}\n",
 	} {

@@ -251,3 +251,32 @@ func plainly(v reflect.Value) string {
 	}
 	return ""
 }
+
+// byName follows the key of a mapping by names in a path.
+const byName = ".NAME"
+
+// mappingOf returns the struct that describes a key's mapping, and what follows the key in a path to it.
+func mappingOf(t reflect.Type) (elem reflect.Type, suffix string, ok bool) {
+	switch t {
+	case reflect.TypeFor[Servers]():
+		return reflect.TypeFor[Server](), byName, true
+	case reflect.TypeFor[Endpoints]():
+		return reflect.TypeFor[Endpoint](), byName, true
+	case reflect.TypeFor[[]Member]():
+		return reflect.TypeFor[Member](), "", true
+	case reflect.TypeFor[strictyaml.Map[Tool]]():
+		return reflect.TypeFor[Tool](), byName, true
+	case reflect.TypeFor[strictyaml.Map[Access]]():
+		return reflect.TypeFor[Access](), byName, true
+	case reflect.TypeFor[[]AccessKey](), reflect.TypeFor[[]Grant](), reflect.TypeFor[[]Expect]():
+		return t.Elem(), "", true
+	case reflect.TypeFor[[]Operation]():
+		return reflect.TypeFor[Operation](), "", true
+	case reflect.TypeFor[Limits]():
+		return reflect.TypeFor[Limit](), byName, true
+	}
+	if t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct {
+		return t.Elem(), "", true
+	}
+	return nil, "", false
+}

@@ -310,39 +310,6 @@ func covers(word, other string) bool {
 	return hasWildcard(word, strings.Trim(other, "*"))
 }
 
-// Contradictions returns the texts that two families, neither of them in plain English, read as different kinds, or that
-// plain English reads in vain: each as "TEXT: KIND in FAMILY, KIND in FAMILY".
-func Contradictions(families []*Family) []string {
-	type claim struct {
-		family *Family
-		kind   recourse.Kind
-	}
-	claims := map[string]claim{}
-	var list []string
-	for _, f := range families {
-		for _, form := range f.forms {
-			for _, p := range form.phrases {
-				text := p.text()
-				other, taken := claims[text]
-				if taken && other.family != f && other.kind != form.kind && other.kind != "" && form.kind != "" {
-					list = append(list, fmt.Sprintf("%s: %s in %s, %s in %s", text, other.kind, other.family.Name(), form.kind, f.Name()))
-				}
-				claims[text] = claim{f, form.kind}
-			}
-		}
-	}
-	return list
-}
-
-// text returns the phrase with {} for its places.
-func (p *phrase) text() string {
-	var text strings.Builder
-	for _, part := range p.parts {
-		text.WriteString(cmp.Or(part.literal, "{}"))
-	}
-	return text.String()
-}
-
 // codeIs returns the constant that stores a code.
 func (*compiler) codeIs(code string) language.Constant {
 	p, err := language.CompilePath("upstream.code", contractform.RecordType)

@@ -27,9 +27,6 @@ import (
 //go:embed recourse.yaml
 var configuration []byte
 
-// Configuration returns the embedded configuration file.
-func Configuration() string { return string(configuration) }
-
 // A scene is a call that goes wrong.
 type scene struct {
 	title string
@@ -75,6 +72,12 @@ const (
 	defaultConsole = "127.0.0.1:9464"
 	freeListen     = "127.0.0.1:0"
 )
+
+// seen is what an agent sees of a scene, without and with Recourse.
+type seen struct {
+	title, call   string
+	without, with string
+}
 
 // A Show says how a demonstration is shown.
 type Show struct {

@@ -19,34 +19,6 @@ func TestPagesAreFresh(t *testing.T) {
 	}
 }
 
-// The page about the contract language is up to date.
-func TestLanguagePageIsFresh(t *testing.T) {
-	t.Parallel()
-	contracttest.Golden(t, filepath.Join("..", "..", "..", "docs", "contracts", "README.md"), contractdoc.Language())
-}
-
-// The page about failures in the wild is up to date, and its example is a valid family.
-func TestWildPageIsFresh(t *testing.T) {
-	t.Parallel()
-	page := contractdoc.Wild()
-	contracttest.Golden(t, filepath.Join("..", "..", "..", "docs", "wild.md"), page)
-	_, after, _ := strings.Cut(page, "```yaml\n")
-	example, _, _ := strings.Cut(after, "```")
-	if _, err := contract.LoadFamily("example.yaml", []byte(example)); err != nil {
-		t.Error(err)
-	}
-}
-
-// The example on the page about the language is a valid contract.
-func TestLanguagePageExample(t *testing.T) {
-	t.Parallel()
-	_, after, _ := strings.Cut(contractdoc.Language(), "```yaml\n")
-	example, _, _ := strings.Cut(after, "```")
-	if _, err := contract.Builtin().Load("example.yaml", []byte(example)); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestSchemasAreFresh(t *testing.T) {
 	t.Parallel()
 	for _, c := range contract.Builtin().All() {

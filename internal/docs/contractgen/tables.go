@@ -3,7 +3,6 @@ package contractgen
 import (
 	"cmp"
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,85 +11,9 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/protocol/json"
-	"github.com/recoursehq/recourse/internal/protocol/rpccode"
 )
 
 // The contract as tables in JSON, which each language writes in its own way. Their types are in typescript/types.ts.
-
-// kindsTable returns the class of each kind.
-func kindsTable() json.Value {
-	var kinds json.Members
-	for _, kind := range recourse.Kinds() {
-		kinds.Text(string(kind), string(kind.Class()))
-	}
-	return kinds.AppendTo(nil)
-}
-
-// adviceTable returns the usual advice for each class, and for the kinds that have another one.
-func adviceTable() json.Value {
-	var classes, kinds json.Members
-	usual := map[recourse.Class]recourse.Retry{}
-	for _, kind := range recourse.Kinds() {
-		switch advice, known := usual[kind.Class()]; {
-		case !known:
-			usual[kind.Class()] = kind.Retry()
-			classes.Text(string(kind.Class()), string(kind.Retry()))
-		case advice != kind.Retry():
-			kinds.Text(string(kind), string(kind.Retry()))
-		}
-	}
-	all := slices.Concat(classes, kinds)
-	return all.AppendTo(nil)
-}
-
-// rpcCodesTable returns the code of the JSON-RPC error of each kind.
-func rpcCodesTable() json.Value {
-	var kinds json.Members
-	for _, kind := range recourse.Kinds() {
-		kinds.Number(string(kind), rpccode.Of(kind))
-	}
-	return kinds.AppendTo(nil)
-}
-
-// forProgramTable returns the kinds of failures of a call that are for the client's program.
-func forProgramTable() json.Value {
-	kinds := slices.DeleteFunc(recourse.Kinds(), func(kind recourse.Kind) bool { return !rpccode.ForProgram(kind) })
-	raw, _ := json.Marshal(kinds) // of texts: it cannot fail
-	return raw
-}
-
-// sentencesTable returns the sentence of each kind.
-func sentencesTable() json.Value {
-	var kinds json.Members
-	for _, kind := range recourse.Kinds() {
-		kinds.Text(string(kind), kind.Sentence())
-	}
-	return kinds.AppendTo(nil)
-}
-
-// statusTextsTable returns what HTTP statuses are called.
-func statusTextsTable() json.Value {
-	var texts json.Members
-	for status := 400; status < 600; status++ {
-		texts.Text(strconv.Itoa(status), http.StatusText(status))
-	}
-	return texts.AppendTo(nil)
-}
-
-// wireKindsTable returns the kinds of HTTP statuses that have their own kind, and of the codes of JSON-RPC errors.
-func wireKindsTable() json.Value {
-	var kinds json.Members
-	for status := 400; status < 600; status++ {
-		general := recourse.FromStatus("", status-status%100+99).Kind
-		if kind := recourse.FromStatus("", status).Kind; kind != general {
-			kinds.Text(strconv.Itoa(status), string(kind))
-		}
-	}
-	for _, code := range slices.Sorted(maps.Keys(rpccode.Kinds)) {
-		kinds.Text(strconv.Itoa(code), string(rpccode.Kinds[code]))
-	}
-	return kinds.AppendTo(nil)
-}
 
 // codesTable returns the entries.
 func (c module) codesTable() json.Value {

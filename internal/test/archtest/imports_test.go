@@ -100,7 +100,7 @@ var layers = []layer{
 		up:       "it talks to a server by itself, and judges what it has seen",
 	},
 	{
-		packages: []string{"internal/docs/checkdoc"},
+		packages: []string{"internal/docs"},
 		up:       "it prints the rules for whoever asks",
 	},
 	{

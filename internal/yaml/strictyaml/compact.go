@@ -1,12 +1,7 @@
 package strictyaml
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -24,31 +19,6 @@ import (
 func (d *Document) AppendCompact(dst []byte) []byte {
 	dst = append(strconv.AppendInt(appendCompactText(dst, d.name), int64(d.root.count()), 10), ';')
 	return d.root.appendCompact(dst)
-}
-
-// Compact returns the compact form of the YAML files in a folder, except that those in other have these contents, by
-// the file's name.
-func Compact(folder string, other map[string][]byte) ([]byte, error) {
-	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
-	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("find YAML files in %s: %w", folder, cmp.Or(err, fs.ErrNotExist))
-	}
-	var all []byte
-	for _, file := range files {
-		name := filepath.Base(file)
-		src, ok := other[name]
-		if !ok {
-			if src, err = os.ReadFile(file); err != nil {
-				return nil, fmt.Errorf("read a file to be made compact: %w", err)
-			}
-		}
-		doc, err := Parse(name, src)
-		if err != nil {
-			return nil, err
-		}
-		all = append(doc.AppendCompact(all), '\n')
-	}
-	return all, nil
 }
 
 // kindLetters are the letters of the kinds.

@@ -7,13 +7,21 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/test/contracttest"
 )
 
-// seen is what an agent sees of a scene, without and with Recourse.
-type seen struct {
-	title, call   string
-	without, with string
+// The picture in the README is up to date with the demonstration.
+func TestPictureIsFresh(t *testing.T) {
+	t.Parallel()
+	drawn, err := picture(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	contracttest.Golden(t, filepath.Join("..", "..", "..", "docs", "demo.svg"), string(drawn))
 }
 
 // inPicture are the scenes that the picture shows.
@@ -24,8 +32,8 @@ var inPicture = []string{
 	sceneAsks,
 }
 
-// Picture makes the calls of the demonstration and draws some of them, as SVG.
-func Picture(ctx context.Context) ([]byte, error) {
+// picture makes the calls of the demonstration and draws some of them, as SVG.
+func picture(ctx context.Context) ([]byte, error) {
 	var all []seen
 	s := &Show{
 		Out: io.Discard, Log: slog.New(slog.DiscardHandler), Level: new(slog.LevelVar), Listen: "127.0.0.1:0", Once: true,
