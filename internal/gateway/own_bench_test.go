@@ -24,6 +24,7 @@ import (
 	"github.com/recoursehq/recourse/internal/ops/journal"
 	"github.com/recoursehq/recourse/internal/ops/trace"
 	"github.com/recoursehq/recourse/internal/store"
+	"github.com/recoursehq/recourse/internal/upstream"
 )
 
 // ownVariants are the features that BenchmarkOwn measures, with their lines in the configuration and keys in the server's
@@ -68,24 +69,90 @@ func BenchmarkOwn(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer never.Close()
-			reach := gateway.Reach{Dial: func(context.Context, string, string) (net.Conn, error) { return &ownServer{File: quiet}, nil }}
-			g := newOwn(b, reach, strings.ReplaceAll(v.lines, "%d", filepath.ToSlash(b.TempDir()))+
+			g := newOwn(b, gateway.Reach{Dial: ownDial(quiet)}, strings.ReplaceAll(v.lines, "%d", filepath.ToSlash(b.TempDir()))+
 				"servers: {farm: {url: 'http://farm/mcp', tools: {echo: {read_only: true}}"+v.keys+"}}\n")
-			client := &ownClient{b: b, ended: make(chan struct{}), stopped: make(chan struct{}, 1)}
-			ctx, cancel := context.WithCancel(context.Background())
-			served := make(chan struct{})
-			b.ReportAllocs()
-			go func() {
-				defer close(served)
-				_ = g.Serve(ctx, &ownListener{conn: client, ended: ctx.Done()}, 0)
-			}()
-			<-client.ended
-			cancel()
-			<-served
-			if client.failed != "" {
-				b.Fatal(client.failed)
-			}
+			ownCalls(b, func(ctx context.Context, ln net.Listener) { _ = g.Serve(ctx, ln, 0) })
 		})
+	}
+}
+
+// BenchmarkOwnFloor measures what of that is not the gateway's: net/http's server with a handler that gives the same answers, and
+// the same with the client that the gateway has towards its servers.
+func BenchmarkOwnFloor(b *testing.B) {
+	b.Run("server", func(b *testing.B) {
+		var farm ownServer
+		ownHandler(b, func(w http.ResponseWriter, r *http.Request, message []byte) {
+			_, _ = farm.Write(message)
+			w.Header()["Mcp-Session-Id"] = []string{"s"}
+			_, _ = w.Write(farm.body)
+		})
+	})
+	b.Run("server and client", func(b *testing.B) {
+		quiet, never, err := os.Pipe()
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer never.Close()
+		farm, err := upstream.NewHTTP("farm", "http://farm/mcp", nil, upstream.UserRule{}, ownDial(quiet))
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer farm.Close()
+		room := make([]byte, 4<<10)
+		ownHandler(b, func(w http.ResponseWriter, r *http.Request, message []byte) {
+			header := http.Header{"Content-Type": r.Header["Content-Type"], "Accept": r.Header["Accept"], "Mcp-Session-Id": r.Header["Mcp-Session-Id"]}
+			resp, err := farm.Do(r.Context(), &upstream.Request{Header: header, Body: message})
+			if err != nil {
+				panic(err)
+			}
+			n, _ := io.ReadFull(resp, room)
+			_ = resp.Close()
+			w.Header()["Mcp-Session-Id"] = resp.Header["Mcp-Session-Id"]
+			_, _ = w.Write(room[:n])
+		})
+	})
+}
+
+// ownHandler measures a server of net/http's with that handler.
+func ownHandler(b *testing.B, answer func(w http.ResponseWriter, r *http.Request, message []byte)) {
+	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		message := make([]byte, r.ContentLength)
+		_, _ = io.ReadFull(r.Body, message)
+		w.Header()["Content-Type"] = []string{"application/json"}
+		if bytes.Contains(message, []byte("notifications/")) {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		answer(w, r, message)
+	})}
+	ownCalls(b, func(ctx context.Context, ln net.Listener) {
+		context.AfterFunc(ctx, func() { _ = srv.Close() })
+		_ = srv.Serve(ln)
+	})
+}
+
+// ownDial returns a way to servers in memory.
+func ownDial(quiet *os.File) upstream.Dial {
+	return func(context.Context, string, string) (net.Conn, error) { return &ownServer{File: quiet}, nil }
+}
+
+// ownCalls measures calls of what serve lets in.
+func ownCalls(b *testing.B, serve func(ctx context.Context, ln net.Listener)) {
+	b.Helper()
+	client := &ownClient{b: b, ended: make(chan struct{}), stopped: make(chan struct{}, 1)}
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	served := make(chan struct{})
+	b.ReportAllocs()
+	go func() {
+		defer close(served)
+		serve(ctx, &ownListener{conn: client, ended: ctx.Done()})
+	}()
+	<-client.ended
+	cancel()
+	<-served
+	if client.failed != "" {
+		b.Fatal(client.failed)
 	}
 }
 
