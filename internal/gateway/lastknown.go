@@ -95,13 +95,14 @@ func (c *call) startup() *startup {
 	if c.member != nil || c.on.source == nil || c.on.entry.Errors == config.ErrorsProtocol || !c.req.asks() {
 		return nil
 	}
-	s := &startup{lists: c.g.lists, on: c.on, req: &c.req, session: c.session, method: wire.MethodDiscover}
+	method := wire.MethodDiscover
 	switch {
 	case m.Method == wire.MethodToolsList && m.Cursor == nil:
-		s.method = wire.MethodToolsList
+		method = wire.MethodToolsList
 	case m.Method != wire.MethodInitialize && m.Method != wire.MethodDiscover:
 		return nil
 	}
+	s := &startup{lists: c.g.lists, on: c.on, req: &c.req, session: c.session, method: method}
 	// It asks the server in the client's place. If what it lists depends on who asks, its Caller says who.
 	s.ask = c.who.request(c.req.upstreamHeader(c.on, &c.who, &c.rule), nil)
 	s.ask.Message, s.ask.Outer, s.ask.Caller = &wire.Message{Meta: c.req.modernMeta()}, c.asOuter(), upstream.Caller{}

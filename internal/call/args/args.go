@@ -82,7 +82,7 @@ func (s *Schema) Secrets(ctx context.Context, arguments []byte) []string {
 		return nil
 	}
 	c := check{ctx: ctx, budget: s.budget, unchecked: &s.unchecked, steps: maxSteps}
-	c.eval(s.root, v, &place{}, &report{}, nil)
+	c.eval(s.root, v, whole, &report{}, nil)
 	var secrets []string
 	for _, pointer := range c.secrets {
 		secrets = appendLeaves(secrets, json.Lookup(arguments, json.Pointer(pointer)))
@@ -115,9 +115,9 @@ func (s *Schema) check(ctx context.Context, arguments []byte, native bool) []rec
 	c := check{ctx: ctx, budget: s.budget, unchecked: &s.unchecked, steps: maxSteps, native: native}
 	var out report
 	if native {
-		c.floats(v, &place{}, &out)
+		c.floats(v, whole, &out)
 	}
-	c.eval(s.root, v, &place{}, &out, nil)
+	c.eval(s.root, v, whole, &out, nil)
 	var violations []recourse.Violation
 	for _, f := range out.found {
 		next := f.violation(c.secrets)

@@ -17,6 +17,9 @@ type place struct {
 	at     int    // of an item; -1: it is a member
 }
 
+// whole is the place of the arguments themselves.
+var whole = new(place)
+
 // item returns the place of an item of the array at p.
 func (p *place) item(i int) *place { return &place{parent: p, at: i} }
 

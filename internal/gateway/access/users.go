@@ -98,7 +98,8 @@ func (u *Users) ask(ctx context.Context, who *authn.Identity, user string) (may 
 	if !ok || v.isOver(time.Now()) {
 		v = &verdict{ready: make(chan struct{})}
 		u.known.Keep(of, v, 0)
-		if !u.by.work.Go(func(ctx context.Context) { u.settle(ctx, v, who, user) }) {
+		who := *who // the call may be over by then
+		if !u.by.work.Go(func(ctx context.Context) { u.settle(ctx, v, &who, user) }) {
 			u.known.Remove(of)
 			v.err = context.Canceled
 			close(v.ready)
