@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/cli"
+	"github.com/recoursehq/recourse/internal/connection"
+	"github.com/recoursehq/recourse/internal/store"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
@@ -105,5 +107,36 @@ func TestConnections(t *testing.T) {
 	stop()
 	if code := <-ended; code != cli.ExitOK {
 		t.Errorf("serve: exit code %d:\n%s", code, &out)
+	}
+}
+
+// An account that has to be connected again soon is told before calls fail.
+func TestDoctorTellsOfAccounts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, now := filepath.Join(dir, "recourse.yaml"), time.Now()
+	s, err := store.Open(t.Context(), "sqlite:"+filepath.Join(dir, "recourse.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for owner, ends := range map[string]time.Time{"ada": now.Add(20 * 24 * time.Hour), "bob": now.Add(90 * 24 * time.Hour), "cyd": {}} {
+		err := s.Connections().Put(t.Context(), &store.Connection{
+			Provider: "deere", Owner: owner, State: connection.Connected, Expires: now.Add(time.Hour), Ends: ends,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text := "listen: 127.0.0.1:0\nstore: sqlite:recourse.db\nservers: {farm: {url: 'http://127.0.0.1:1/mcp'}}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out output
+	cli.Run(t.Context(), cli.Environment{Args: []string{"doctor", file}, Stdout: &out, Stderr: &out, LookupEnv: os.LookupEnv})
+	if got := out.String(); !strings.Contains(got, "the access of ada to its account at deere ends on ") || strings.Count(got, "its account at") != 1 {
+		t.Errorf("got %s", got)
 	}
 }

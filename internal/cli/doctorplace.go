@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/store"
 )
 
@@ -85,7 +86,7 @@ const noLimit = math.MaxInt64
 // soon is how long before its end a key is worth a warning.
 const soon = 30 * 24 * time.Hour
 
-// keys looks for keys that end soon, in the file and in the store.
+// keys looks for keys that end soon, in the file and in the store, and for accounts that have to be connected again.
 func (d *doctor) keys(ctx context.Context, cfg *config.Config) {
 	ends := func(what string, at time.Time) {
 		switch left := time.Until(at); {
@@ -117,6 +118,15 @@ func (d *doctor) keys(ctx context.Context, cfg *config.Config) {
 	for _, key := range stored {
 		if key.Revoked.IsZero() {
 			ends("the key "+key.ID+" of "+key.Name, key.Expires)
+		}
+	}
+	accounts, err := kept.Connections().List(ctx)
+	if err != nil {
+		d.problemf("the connections in the store cannot be read: %s", err)
+	}
+	for _, c := range accounts {
+		if c.State == connection.Connected && c.Ends.After(c.Expires) {
+			ends("the access of "+c.Owner+" to its account at "+c.Provider, c.Ends)
 		}
 	}
 }

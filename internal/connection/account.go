@@ -19,6 +19,7 @@ type Account struct {
 	Reason   string    `json:"reason,omitempty"`
 	Scopes   []string  `json:"scopes,omitempty"`
 	Expires  time.Time `json:"expires,omitzero"` // of the access token, which is refreshed before that, or of the code; zero: not known
+	Ends     time.Time `json:"ends,omitzero"`    // of the access, which has to be made again then; zero: not known
 	KeyID    string    `json:"keyId,omitempty"`
 	By       string    `json:"by,omitempty"` // who connected it
 	Created  time.Time `json:"created,omitzero"`
@@ -27,7 +28,7 @@ type Account struct {
 
 // AccountOf returns a row without what must not be shown.
 func AccountOf(c *store.Connection) Account {
-	return Account{c.Provider, c.Owner, c.State, c.Reason, c.Scopes, c.Expires, c.KeyID, c.By, c.Created, c.Updated}
+	return Account{c.Provider, c.Owner, c.State, c.Reason, c.Scopes, c.Expires, c.Ends, c.KeyID, c.By, c.Created, c.Updated}
 }
 
 // List returns all accounts by provider and owner.

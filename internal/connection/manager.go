@@ -145,9 +145,8 @@ func (m *Manager) Credential(ctx context.Context, p *Provider, owner string) (Cr
 
 // Access is what is known of a connected account's access.
 type Access struct {
-	Scopes  []string
-	Expires time.Time // of the access token; zero: not known
-	Renewed bool      // it is renewed by itself
+	Scopes []string
+	Ends   time.Time // when the account has to be connected again; zero: not known
 }
 
 // Access returns what is known of the access to an owner's account. The error is that of [Manager.Credential] for the store.
@@ -156,7 +155,11 @@ func (m *Manager) Access(ctx context.Context, p *Provider, owner string) (Access
 	if err != nil || k.c == nil {
 		return Access{}, err
 	}
-	return Access{Scopes: k.c.Scopes, Expires: k.c.Expires, Renewed: k.token.Refresh != "" || p.Flow == ClientCredentials}, nil
+	access := Access{Scopes: k.c.Scopes}
+	if p.Flow != ClientCredentials { // which the gateway renews by itself
+		access.Ends = k.token.ends()
+	}
+	return access, nil
 }
 
 func (p *Provider) credential(k known) Credential {

@@ -37,6 +37,7 @@ type issuer struct {
 	used     map[string]string // used refresh tokens, with their families
 	revoked  []string
 	issued   int
+	lapse    time.Duration // how long refresh tokens live; 0: nobody says
 	slow     func() time.Duration
 	fault    func(n int) (status int, body string) // of the nth request; 0 means none
 	requests int
@@ -115,10 +116,14 @@ func (i *issuer) answer(r *http.Request) (int, string) {
 		}
 		i.issued++
 		i.used[token], i.current[family] = family, fmt.Sprintf("refresh-%s-%d", family, i.issued)
-		text, _ := json.Marshal(map[string]any{
+		answer := map[string]any{
 			"access_token": fmt.Sprintf("access-%s-%d", family, i.issued), "refresh_token": i.current[family],
 			"token_type": "Bearer", "expires_in": int(i.lifetime.Seconds()),
-		})
+		}
+		if i.lapse > 0 {
+			answer["refresh_token_expires_in"] = int(i.lapse.Seconds())
+		}
+		text, _ := json.Marshal(answer)
 		return http.StatusOK, string(text)
 	}
 	return http.StatusBadRequest, `{"error":"invalid_grant"}`
@@ -219,6 +224,35 @@ func expire(t *testing.T, times int) {
 			t.Errorf("%d refreshes, revoked: %v", i.asked(), i.revoked)
 		}
 		t.Logf("%d refreshes", i.asked())
+	})
+}
+
+// A provider that says how long its refresh tokens live tells when an account has to be connected again. One that says nothing for a new
+// token leaves that unknown.
+func TestAccessEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i := newIssuer(time.Hour)
+		m := manager(t, open(t, t.TempDir()), i)
+		connect(t, m, i, "ada")
+		for _, lapse := range []time.Duration{90 * 24 * time.Hour, 0} {
+			i.lapse = lapse
+			time.Sleep(2 * time.Hour)
+			if _, err := m.Credential(t.Context(), deere, "ada"); err != nil {
+				t.Fatal(err)
+			}
+			var want time.Time
+			if lapse > 0 {
+				want = time.Now().Add(lapse).UTC().Truncate(time.Second)
+			}
+			accounts, err := m.List(t.Context())
+			if err != nil || len(accounts) != 1 || !accounts[0].Ends.Equal(want) {
+				t.Errorf("the list has %+v, %v: want the end %s", accounts, err, want)
+			}
+			if access, err := m.Access(t.Context(), deere, "ada"); err != nil || !access.Ends.Equal(want) {
+				t.Errorf("got %+v, %v: want the end %s", access, err, want)
+			}
+		}
 	})
 }
 

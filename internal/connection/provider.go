@@ -1,11 +1,14 @@
 package connection
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -79,18 +82,28 @@ func (p *Provider) redeem(ctx context.Context, old Token) (Token, error) {
 		return Token{}, err
 	}
 	fresh, err := newToken(t, old.Scopes)
-	if fresh.Refresh == "" {
-		fresh.Refresh = old.Refresh // not every provider has a new one each time
+	fresh.Refresh = cmp.Or(fresh.Refresh, old.Refresh) // not every provider has a new one each time
+	if fresh.Refresh == old.Refresh && fresh.Lapses.IsZero() {
+		fresh.Lapses = old.Lapses
 	}
 	return fresh, err
 }
 
-// A Token is issued by a provider. Expires is zero if the provider does not say.
+// A Token is issued by a provider. Expires and Lapses are zero if the provider does not say.
 type Token struct {
 	Access  string    `json:"access"`
 	Refresh string    `json:"refresh,omitempty"`
 	Expires time.Time `json:"expires,omitzero"`
+	Lapses  time.Time `json:"lapses,omitzero"` // when the refresh token expires
 	Scopes  []string  `json:"scopes,omitempty"`
+}
+
+// ends returns when nobody can use the account any more unless it is connected again; zero: not known.
+func (t *Token) ends() time.Time {
+	if t.Refresh == "" {
+		return t.Expires
+	}
+	return t.Lapses
 }
 
 var errNoHeader = errors.New("the provider has issued an access token that cannot be sent in a header")
@@ -111,9 +124,25 @@ func newToken(t *oauth2.Token, asked []string) (Token, error) {
 		scopes = strings.FieldsFunc(said, func(r rune) bool { return r == ' ' || r == ',' })
 	}
 	return Token{
-		Access: t.AccessToken, Refresh: t.RefreshToken, Expires: t.Expiry.UTC().Truncate(time.Second), Scopes: slices.Clone(scopes),
+		Access: t.AccessToken, Refresh: t.RefreshToken, Expires: t.Expiry.UTC().Truncate(time.Second), Lapses: lapses(t),
+		Scopes: slices.Clone(scopes),
 	}, nil
 }
+
+// lapses returns when a refresh token expires. No standard has a member for that: GitHub, Google, LinkedIn and others use the first of
+// these, Keycloak the second.
+func lapses(t *oauth2.Token) time.Time {
+	for _, member := range []string{"refresh_token_expires_in", "refresh_expires_in"} {
+		seconds, err := strconv.ParseFloat(fmt.Sprint(t.Extra(member)), 64)
+		if err == nil && seconds > 0 && seconds < maxLapse.Seconds() {
+			return time.Now().Add(time.Duration(seconds) * time.Second).UTC().Truncate(time.Second)
+		}
+	}
+	return time.Time{}
+}
+
+// maxLapse is more than any provider's refresh token lives; a longer time is not believed.
+const maxLapse = 20 * 365 * 24 * time.Hour
 
 // A tokenFailure is the meaning of a failed request for a token.
 type tokenFailure int

@@ -20,6 +20,7 @@ type Connection struct {
 	Reason  string
 	Scopes  []string
 	Expires time.Time // of the access token; zero: not known
+	Ends    time.Time // of the access: then it has to be made again; zero: not known
 	Sealed  string    // the token
 	KeyID   string    // of the key that it is sealed with
 	Version int64     // counts changes, from 1
@@ -38,7 +39,7 @@ type Connections struct{ s *Store }
 func (s *Store) Connections() *Connections { return &Connections{s} }
 
 const connectionColumns = "provider, owner, state, reason, scopes, expires, sealed, key_id, version, lease, " +
-	"lease_ends, made_by, created, updated"
+	"lease_ends, made_by, created, updated, ends"
 
 // Get returns a connection, or nil.
 func (c *Connections) Get(ctx context.Context, provider, owner string) (*Connection, error) {
@@ -63,12 +64,12 @@ func (c *Connections) Put(ctx context.Context, next *Connection) error {
 		return fmt.Errorf("keep a connection: %w", err)
 	}
 	_, err = c.s.writes.ExecContext(ctx, "INSERT INTO connections ("+connectionColumns+") "+
-		"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, '', 0, $9, $10, $10) "+
+		"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, '', 0, $9, $10, $10, $11) "+
 		"ON CONFLICT (provider, owner) DO UPDATE SET state = excluded.state, reason = excluded.reason, scopes = excluded.scopes, "+
 		"expires = excluded.expires, sealed = excluded.sealed, key_id = excluded.key_id, version = connections.version + 1, "+
-		"lease = '', lease_ends = 0, made_by = excluded.made_by, updated = excluded.updated",
+		"lease = '', lease_ends = 0, made_by = excluded.made_by, updated = excluded.updated, ends = excluded.ends",
 		next.Provider, next.Owner, next.State, next.Reason, string(scopes), micros(next.Expires), next.Sealed, next.KeyID, next.By,
-		micros(time.Now()))
+		micros(time.Now()), micros(next.Ends))
 	if err != nil {
 		return fmt.Errorf("keep a connection: %w", err)
 	}
@@ -83,9 +84,9 @@ func (c *Connections) Swap(ctx context.Context, next *Connection) error {
 		return fmt.Errorf("change a connection: %w", err)
 	}
 	return c.change(ctx, "UPDATE connections SET state = $4, reason = $5, scopes = $6, expires = $7, sealed = $8, key_id = $9, "+
-		"version = version + 1, lease = '', lease_ends = 0, updated = $10 WHERE provider = $1 AND owner = $2 AND version = $3",
+		"version = version + 1, lease = '', lease_ends = 0, updated = $10, ends = $11 WHERE provider = $1 AND owner = $2 AND version = $3",
 		next.Provider, next.Owner, next.Version, next.State, next.Reason, string(scopes), micros(next.Expires), next.Sealed, next.KeyID,
-		micros(time.Now()))
+		micros(time.Now()), micros(next.Ends))
 }
 
 // Lease takes the lease of a version, or returns [ErrConflict] if the version is a different one or someone
@@ -131,15 +132,16 @@ func (c *Connections) change(ctx context.Context, statement string, args ...any)
 func readConnection(row scanner) (*Connection, error) {
 	var c Connection
 	var scopes string
-	var expires, leaseEnds, created, updated int64
+	var expires, leaseEnds, created, updated, ends int64
 	err := row.Scan(&c.Provider, &c.Owner, &c.State, &c.Reason, &scopes, &expires, &c.Sealed, &c.KeyID, &c.Version, &c.Lease, &leaseEnds,
-		&c.By, &created, &updated)
+		&c.By, &created, &updated, &ends)
 	if err != nil {
 		return nil, fmt.Errorf("read a connection: %w", err)
 	}
 	if err := json.Unmarshal([]byte(scopes), &c.Scopes); err != nil {
 		return nil, fmt.Errorf("read the scopes of a connection: %w", err)
 	}
-	c.Expires, c.LeaseEnds, c.Created, c.Updated = instant(expires), instant(leaseEnds), instant(created), instant(updated)
+	c.Expires, c.Ends, c.LeaseEnds = instant(expires), instant(ends), instant(leaseEnds)
+	c.Created, c.Updated = instant(created), instant(updated)
 	return &c, nil
 }

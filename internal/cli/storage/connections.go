@@ -71,10 +71,10 @@ func (c *connectionsLSCommand) Run(ctx context.Context, env *term.Environment) e
 		return nil
 	}
 	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
-	term.Printf(w, "PROVIDER\tOWNER\tSTATE\tEXPIRES\tSCOPES\n")
+	term.Printf(w, "PROVIDER\tOWNER\tSTATE\tEXPIRES\tENDS\tSCOPES\n")
 	for _, one := range all {
-		term.Printf(w, "%s\t%s\t%s\t%s\t%s\n",
-			cell(one.Provider), cell(one.Owner), stateOf(one), day(one.Expires), cell(strings.Join(one.Scopes, " ")))
+		term.Printf(w, "%s\t%s\t%s\t%s\t%s\t%s\n",
+			cell(one.Provider), cell(one.Owner), stateOf(one), day(one.Expires), day(one.Ends), cell(strings.Join(one.Scopes, " ")))
 	}
 	return w.Flush()
 }

@@ -14,7 +14,7 @@ type Status struct {
 	Provider  string    `json:"provider"`
 	Connected bool      `json:"connected"`
 	Scopes    []string  `json:"scopes,omitempty"`
-	Until     time.Time `json:"until,omitzero"` // when the access ends; zero: it is renewed, or that is not known
+	Until     time.Time `json:"until,omitzero"` // when the account has to be connected again; zero: that is not known
 	Why       string    `json:"why,omitempty"`  // it is not connected, and what to do
 }
 
@@ -34,10 +34,7 @@ func (a *Account) Status(ctx context.Context, base string) (*Status, *recourse.E
 	if e, ok := errors.AsType[*recourse.Error](err); ok {
 		return nil, e
 	}
-	s.Connected, s.Scopes = true, access.Scopes
-	if !access.Renewed {
-		s.Until = access.Expires.UTC().Truncate(time.Second)
-	}
+	s.Connected, s.Scopes, s.Until = true, access.Scopes, access.Ends.UTC().Truncate(time.Second)
 	return s, nil
 }
 
@@ -51,7 +48,7 @@ func (s *Status) Sentence() string {
 		said += ", with the scopes " + strings.Join(s.Scopes, " ")
 	}
 	if !s.Until.IsZero() {
-		said += ", until " + s.Until.Format(time.RFC3339)
+		said += ", until " + s.Until.Format(time.RFC3339) + ": by then somebody has to connect it again"
 	}
 	return said + "."
 }
