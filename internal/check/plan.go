@@ -52,18 +52,24 @@ type step struct {
 	args  json.Value // of the call
 	wrong []string   // the arguments that are wrong in it
 	do    func(*runner, step)
+
+	modern bool // it is taken in the modern era, of a server of both
 }
 
 // describe says what the step does, for a person who wants to know beforehand.
 func (s *step) describe() string {
+	probe := string(s.probe)
+	if s.modern {
+		probe += ", in the modern era"
+	}
 	if s.tool == nil {
-		return string(s.probe)
+		return probe
 	}
 	shown := string(s.args)
 	if len(shown) > 100 {
 		shown = shown[:97] + "..."
 	}
-	return fmt.Sprintf("%s %s: %s", s.tool.Name, shown, s.probe)
+	return fmt.Sprintf("%s %s: %s", s.tool.Name, shown, probe)
 }
 
 // maxToolsCalled is how many tools are called at most.
@@ -96,18 +102,12 @@ func plan(mode Mode, t *transcript) (steps []step) {
 	if mode.includes(Wired) {
 		add(probeProvider, (*runner).wired)
 	}
-	add(probeNoTool, (*runner).unknownTool)
-	add(probeNoToolAgain, (*runner).unknownTool)
-	add(probeMethod, (*runner).unknownMethod)
-	add(probeIDs, (*runner).ids)
-	add(probeCancel, (*runner).cancel)
-	if !t.modern { // which has no session to begin
-		add(probeVersion, (*runner).version)
+	steps = append(steps, ofProtocol(t)...)
+	if t.other != nil {
+		steps = append(steps, planModern(t)...)
 	}
 	if t.stdio {
 		add(probeSplit, (*runner).split)
-	} else {
-		add(probeHeader, (*runner).header)
 	}
 	if !t.stdio && !t.long() {
 		add(probeHangUp, (*runner).hangUps)
@@ -119,7 +119,6 @@ func plan(mode Mode, t *transcript) (steps []step) {
 		add(probeAtOnce, (*runner).atOnce)
 		add(probeFaults, (*runner).faults)
 	}
-	add(probeGarbage, (*runner).garbage)
 	if t.stdio {
 		add(probeKill, (*runner).kill)
 	}

@@ -84,11 +84,18 @@ func (r *Report) Graded() string {
 	return fmt.Sprintf("%s (%s, %d of %d rules observed)", grade, r.Mode, r.Rules.Observed, r.Rules.Of)
 }
 
+// Basis says what the grade rests on, in numbers.
+func (r *Report) Basis() string {
+	return fmt.Sprintf("%d of 100, from %d observations of %d tools in %d requests", r.Score, r.Seen, r.Server.Tools, r.Requests) +
+		map[int]string{2: ", in both eras"}[len(r.Server.Eras)]
+}
+
 // Server is what a server says of itself.
 type Server struct {
 	Name     string `json:"name"`
 	Version  string `json:"version"`
 	Protocol string `json:"protocol"`
+	Eras     []Era  `json:"eras,omitempty"` // in which it was checked
 	Tools    int    `json:"tools"`
 }
 
@@ -132,8 +139,11 @@ const minSeen = 20
 // judge applies the rules to a transcript.
 func judge(t *transcript, mode Mode) *Report {
 	report := &Report{
-		Server: Server{t.name, t.version, t.protocol, len(t.tools)}, Started: t.started, Mode: mode,
-		Stopped: masked(t.stopped), Requests: len(t.exchanges), seen: map[string]map[string]bool{},
+		Server: Server{t.name, t.version, t.protocol, t.eras(), len(t.tools)}, Started: t.started, Mode: mode,
+		Stopped: masked(t.stopped), Requests: len(t.exchanges), Findings: []Finding{}, seen: map[string]map[string]bool{},
+	}
+	if t.other != nil {
+		report.Requests += len(t.other.exchanges)
 	}
 	if name, in, of := t.nearest(); t.promised == nil && 2*in > of {
 		report.Nearest = name
@@ -144,6 +154,7 @@ func judge(t *transcript, mode Mode) *Report {
 		report.Rules.Of++
 		var v verdict
 		judges[rule.ID](t, &v)
+		v.inModern(judges[rule.ID], t.other)
 		seen := v.kept + len(v.broken)
 		if seen == 0 {
 			report.NotObserved = append(report.NotObserved, NotObserved{rule.ID, t.unseen(rule, mode)})

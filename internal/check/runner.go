@@ -58,8 +58,9 @@ type runner struct {
 	to      server.Server
 	options Options
 	reader  *contract.Reader
-	conn    server.Conn
+	conn    server.Conn // nil: there is none
 	t       *transcript
+	other   *runner // in the modern era, of a server of both; it has a connection from its first step on
 	next    int
 	deaths  int
 	marks   int // of writes
@@ -76,10 +77,13 @@ func run(ctx context.Context, to server.Server, options Options) *transcript {
 	}
 	if r.open() {
 		r.list()
+		r.bothEras()
 		r.steps()
 	}
-	if r.conn != nil {
-		r.leave()
+	for _, in := range []*runner{r, r.other} {
+		if in != nil && in.conn != nil {
+			in.leave()
+		}
 	}
 	return r.t
 }
@@ -98,11 +102,20 @@ func (r *runner) steps() {
 		if r.options.Progress != nil {
 			fmt.Fprintf(r.options.Progress, "%d/%d %s\n", i+1, len(steps), s.describe())
 		}
-		if s.do != nil {
-			s.do(r, s)
+		if s.modern {
+			r.inModern(s)
 		} else {
-			r.call(s)
+			r.take(s)
 		}
+	}
+}
+
+// take takes a step.
+func (r *runner) take(s step) {
+	if s.do != nil {
+		s.do(r, s)
+	} else {
+		r.call(s)
 	}
 }
 
@@ -155,7 +168,7 @@ func (r *runner) initialize() bool {
 func (r *runner) discover(first step) bool {
 	r.t.modern = true
 	x := r.ask(r.options.Timeout, first, r.message(wire.MethodDiscover, nil))
-	if x.said.failed || !wire.SpeaksModern(x.said.result) {
+	if r.heed(x) || x.said.failed || !wire.SpeaksModern(x.said.result) {
 		r.t.modern = false
 		return false
 	}

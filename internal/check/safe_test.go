@@ -53,7 +53,7 @@ func TestSafe(t *testing.T) {
 	for i := range received {
 		m := &received[i]
 		known := []string{
-			"initialize", "notifications/initialized", "notifications/cancelled", "tools/list", "tools/call", "recourse/no-such-method",
+			"initialize", "server/discover", "notifications/initialized", "notifications/cancelled", "tools/list", "tools/call", "recourse/no-such-method",
 		}
 		if !slices.Contains(known, m.Method) {
 			t.Errorf("it sends %s", m.Method)

@@ -15,9 +15,10 @@ import (
 type transcript struct {
 	promised  *contract.Contract // or nil
 	stdio     bool
-	started   bool   // there was a session
-	modern    bool   // it speaks the modern era only
-	name      string // as it calls itself
+	started   bool        // there was a session
+	modern    bool        // this is in the modern era: the server speaks no other, or it is the transcript in other
+	other     *transcript // of the modern era, if the server speaks both; its tools are not listed again
+	name      string      // as it calls itself
 	version   string
 	protocol  string
 	sessions  bool // over HTTP: it gave a session

@@ -32,7 +32,7 @@ type checkCommand struct {
 	ReadOnly []string      `placeholder:"TOOL" help:"Tools that only read although they do not say so; * stands for any letters."`
 	Timeout  time.Duration `default:"10s" placeholder:"DURATION" help:"How long an answer may take (10s)."`
 	FailOn   string        `enum:"write,hides,leaks,unhelpful,protocol,none" default:"hides" help:"Least harm for exit code 1 (hides)."`
-	DryRun   bool          `help:"Print what would be called, and call nothing but initialize and tools/list."`
+	DryRun   bool          `help:"Print what would be called, and call no tool."`
 	JSON     bool          `help:"Print the report as JSON."`
 
 	Files checkFiles `embed:""`

@@ -14,10 +14,7 @@ func printReport(env *term.Environment, report *check.Report) {
 	}
 	paint.Printf(term.Plain, "%s: ", term.Wrap(report.Name(), 0, 0))
 	paint.Printf(colour, "%s\n", report.Graded())
-	paint.Printf(
-		term.Dim, "%d of 100, from %d observations of %d tools in %d requests\n",
-		report.Score, report.Seen, report.Server.Tools, report.Requests,
-	)
+	paint.Printf(term.Dim, "%s\n", report.Basis())
 	if report.Stopped != "" {
 		paint.Printf(term.Red, "stopped early: %s\n", term.Wrap(report.Stopped, width, 2))
 	}

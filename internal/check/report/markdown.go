@@ -16,7 +16,7 @@ const maxRows = 100
 func Markdown(w io.Writer, r *check.Report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s: %s\n\n", code(r.Name()), r.Graded())
-	fmt.Fprintf(&b, "%d of 100, from %d observations of %d tools in %d requests.\n", r.Score, r.Seen, r.Server.Tools, r.Requests)
+	fmt.Fprintf(&b, "%s.\n", r.Basis())
 	if r.Stopped != "" {
 		fmt.Fprintf(&b, "\n**Stopped early**: %s\n", code(r.Stopped))
 	}
