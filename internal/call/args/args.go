@@ -119,8 +119,12 @@ func (s *Schema) check(ctx context.Context, arguments []byte, native bool) []rec
 	}
 	c.eval(s.root, v, whole, &out, nil)
 	var violations []recourse.Violation
+	strays := s.root.strays(v)
 	for _, f := range out.found {
 		next := f.violation(c.secrets)
+		if f.rule == ruleRequired && f.node == s.root && strays != "" {
+			next.Message, strays = cut(next.Message+strays, 2*maxWant), ""
+		}
 		same := func(v recourse.Violation) bool { return v.Pointer == next.Pointer && v.Message == next.Message }
 		if !slices.ContainsFunc(violations, same) {
 			violations = append(violations, next)

@@ -75,6 +75,20 @@ func TestCheck(t *testing.T) {
 		"valid": {
 			schema: orderSchema, args: `{"order":{"items":[{"sku":"A","count":1.5}]},"limit":1e2,"note":null}`,
 		},
+		"missing, and given by another name": {
+			schema: `{"properties":{"path":{"type":"string"},"sheet":{},"at":{},"rows":{},"links":{}},"required":["path","at"]}`, args: `{"filepath":"a.xlsx","sheet":"A","start":1}`,
+			want: []string{"/at required: at is required, and filepath is not a known parameter " +
+				"(known and not given: at, links, path and rows), and start is not a known parameter", "/path required: path is required"},
+			kind: recourse.KindMissingParam,
+		},
+		"missing, beside what the schema lets through": {
+			schema: `{"properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":true}`, args: `{"filepath":"a.xlsx"}`,
+			want: []string{"/path required: path is required"}, kind: recourse.KindMissingParam,
+		},
+		"missing, beside what a branch knows": {
+			schema: `{"properties":{"path":{}},"required":["path"],"anyOf":[{"properties":{"filepath":{}}}]}`, args: `{"filepath":"a.xlsx"}`,
+			want: []string{"/path required: path is required"}, kind: recourse.KindMissingParam,
+		},
 		"no arguments at all": {
 			schema: orderSchema, args: ``,
 			want: []string{"/order required: order is required"}, kind: recourse.KindMissingParam,

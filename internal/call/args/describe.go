@@ -369,6 +369,26 @@ func (f leaf) suggestion() string {
 	return " (known and not given: " + list(known) + ")"
 }
 
+// strays names the arguments that n allows without knowing them. Where another is missing, they often are that one by a wrong
+// name, and a server's own answer would name them.
+func (n *schemaNode) strays(v *value) string {
+	if v.kind != '{' || n.properties == nil || n.patternProperties != nil || n.additional != nil || len(n.reach()) > 1 {
+		return ""
+	}
+	texts, last := "", ""
+	for _, m := range v.members {
+		if n.properties[m.name] != nil || len(texts) > maxWant {
+			continue
+		}
+		texts += ", and " + shown(m.name) + " is not a known parameter"
+		f := leaf{at: (&place{}).member(m.name), node: n, of: v}
+		if suggestion := f.suggestion(); suggestion != last { // a list of what is known stands once
+			texts, last = texts+suggestion, suggestion
+		}
+	}
+	return texts
+}
+
 // known returns the parameters that could be given together with the present ones.
 func (f leaf) known() []string {
 	schemas := []*schemaNode{f.node}
