@@ -60,6 +60,10 @@ func (s setting) check(value string) error {
 		if n, err := strconv.ParseInt(value, 10, 32); err != nil || n < 1 {
 			return fmt.Errorf("%s=%s: write a number from 1", s.name, value)
 		}
+	case "TIME":
+		if _, ok := shiftOf(value); !ok {
+			return fmt.Errorf("%s=%s: write a time such as 2027-01-31T23:59:30Z, or a duration such as 2160h", s.name, value)
+		}
 	case "DURATION":
 		if d, err := time.ParseDuration(value); err != nil || d <= 0 {
 			return fmt.Errorf("%s=%s: write a duration such as 500ms", s.name, value)
@@ -86,6 +90,21 @@ func (s Settings) has(name string) bool {
 func (s Settings) number(name string) int64 {
 	n, _ := strconv.ParseInt(s[name], 10, 32) // it has been checked
 	return n
+}
+
+// shift returns how far ahead of the real one the system's clock is.
+func (s Settings) shift() time.Duration {
+	shift, _ := shiftOf(s["now"]) // it has been checked
+	return shift
+}
+
+// shiftOf returns how far ahead a time is, or a duration.
+func shiftOf(text string) (shift time.Duration, ok bool) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return time.Until(at), true
+	}
+	shift, err := time.ParseDuration(text)
+	return shift, err == nil
 }
 
 // timeout returns how long the backend may take.

@@ -64,6 +64,8 @@ var references = []reference{
 			{"as", "ORGANISATION", "who calls: lapsed, revoked, narrow, new and suspended cannot do what willow can"},
 			{"minute", "N", "how many calls there may be in a minute; the next one is HTTP 429, on stdio RATE_LIMIT_ORG"},
 			{"month", "N", "how many calls there may be in a month"},
+			{"now", "TIME", "what time it is once the accounts have been connected, such as 2027-01-31T23:59:30Z, " +
+				"where a month ends, or 2160h from now, when they lapse"},
 		},
 		startFieldmcp,
 	},
@@ -119,11 +121,16 @@ var references = []reference{
 
 // startFieldmcp starts fieldmcp.
 func startFieldmcp(log *slog.Logger, with Settings) (systems.System, error) {
-	o := fieldmcp.Options{Logger: log, Timeout: with.timeout(), Organisation: with["as"]}
+	var shift time.Duration
+	o := fieldmcp.Options{
+		Logger: log, Timeout: with.timeout(), Organisation: with["as"], Now: func() time.Time { return time.Now().Add(shift) },
+	}
 	if with.has("minute") || with.has("month") {
 		o.Quotas = fieldmcp.Quotas(with.number("minute"), with.number("month"))
 	}
-	return fieldmcp.New(o)
+	s, err := fieldmcp.New(o)
+	shift = with.shift() // nobody has asked for the time yet but New
+	return s, err
 }
 
 // All names every reference system.
