@@ -22,18 +22,12 @@ func Left(ctx context.Context, counter limit.Counter, l *Limits, who Payer, now 
 	if len(a.charges) == 0 {
 		return nil, nil
 	}
-	ok, err := counter.Take(ctx, now, a.charges)
-	if err != nil {
+	if err := counter.Look(ctx, now, a.charges); err != nil {
 		return nil, err
 	}
-	if ok {
-		counter.Give(ctx, a.charges)
-	}
 	left := make([]recourse.Quota, len(a.charges))
-	for i := range a.charges {
-		if left[i] = a.quota(i); ok {
-			left[i].Remaining++
-		}
+	for i := range left {
+		left[i] = a.quota(i)
 	}
 	return left, nil
 }

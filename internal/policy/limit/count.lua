@@ -1,7 +1,7 @@
 -- Charges a call to windows, or takes one back, as recent.Series does: see there. KEYS are the windows. ARGV[1] is 0, or the time
--- of the call to take back; then follow, for each window, its calls, its length in milliseconds, and how many calls count that
--- passed while nobody could tell Redis.
--- The answer: 1 if the call was charged, the time in microseconds, and for each window what remains and when it has room for one
+-- of the call to take back, or -1 to look and charge nothing; then follow, for each window, its calls, its length in milliseconds,
+-- and how many calls count that passed while nobody could tell Redis.
+-- The answer: 1 if the call was charged, or could be, the time in microseconds, and for each window what remains and when it has room for one
 -- more call.
 local clock = redis.call('TIME')
 local micros = clock[1] * 1000000 + clock[2]
@@ -66,7 +66,7 @@ end
 
 local answer = {room and 1 or 0, micros}
 for i, w in ipairs(windows) do
-  local enough, more = w.most, w.owed + (room and 1 or 0)
+  local enough, more = w.most, w.owed + (room and back == 0 and 1 or 0)
   if more > 0 then
     add(w, more)
     keep(KEYS[i], w)

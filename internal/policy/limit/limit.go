@@ -53,7 +53,7 @@ type Charge struct {
 	Window *Window
 	Key    Key
 
-	// The members below are the state after Take.
+	// The members below are the state after Take or Look.
 
 	Remaining int64
 	// Reset is the time until the window has room for one more call than now.
@@ -74,6 +74,8 @@ type Counter interface {
 	// Take charges a call to all windows if each has room for it, or else to none. It fills in the state of
 	// each charge. An error says that nobody could count.
 	Take(ctx context.Context, now time.Time, charges []Charge) (ok bool, err error)
+	// Look fills in the state of each charge, and charges nothing. An error says that nobody could count.
+	Look(ctx context.Context, now time.Time, charges []Charge) error
 	// Give takes back what Take has charged.
 	Give(ctx context.Context, charges []Charge)
 }

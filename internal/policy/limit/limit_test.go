@@ -37,6 +37,16 @@ func (c *clocked) take(tb rapid.TB, charges []limit.Charge) bool {
 	return ok
 }
 
+// look returns what can be seen of charges without taking any.
+func (c *clocked) look(tb rapid.TB, charges []limit.Charge) []limit.Charge {
+	tb.Helper()
+	seen := slices.Clone(charges)
+	if err := c.Look(context.Background(), c.now, seen); err != nil {
+		tb.Fatal(err)
+	}
+	return seen
+}
+
 // onBoth runs a test with each of the two counters. start returns a new one.
 func onBoth(t *testing.T, test func(t *testing.T, start func() *clocked)) {
 	t.Helper()
@@ -115,8 +125,10 @@ func TestWindowsSlide(t *testing.T) {
 				}).Draw(t, "pass"))
 				key := limit.Key{Name: rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "who")}
 				charges := []limit.Charge{{Window: windows[0], Key: key}, {Window: windows[1], Key: key}, {Window: windows[2]}}
+				seen := c.look(t, charges)
 				ok := c.take(t, charges)
 				checkTake(t, c, log, charges, ok)
+				checkLook(t, seen, charges, ok)
 				if ok {
 					log = append(log, call{c.now, charges})
 					if rapid.IntRange(0, 5).Draw(t, "give") == 0 {
@@ -138,6 +150,26 @@ func TestWindowsSlide(t *testing.T) {
 			}
 		})
 	})
+}
+
+// checkLook compares what was seen before a call with what the call was told.
+func checkLook(t *rapid.T, seen, charges []limit.Charge, ok bool) {
+	t.Helper()
+	charged := int64(0)
+	if ok {
+		charged = 1
+	}
+	for i := range seen {
+		if seen[i].Remaining-charged != charges[i].Remaining {
+			t.Fatalf("saw that %d remain, and then %d did (charged: %t)", seen[i].Remaining, charges[i].Remaining, ok)
+		}
+		if seen[i].Full() && seen[i].Reset != charges[i].Reset {
+			t.Fatalf("saw a reset in %s, and then one in %s", seen[i].Reset, charges[i].Reset)
+		}
+	}
+	if ok == slices.ContainsFunc(seen, func(c limit.Charge) bool { return c.Full() }) {
+		t.Fatalf("saw %+v before a call that was charged: %t", seen, ok)
+	}
 }
 
 // checkTake compares a counter's answer with the log of earlier calls.

@@ -51,23 +51,22 @@ func (m *Memory) Take(_ context.Context, now time.Time, charges []Charge) (bool,
 	return m.take(now, charges, false), nil
 }
 
+// Look implements [Counter]. It never fails.
+func (m *Memory) Look(_ context.Context, now time.Time, charges []Charge) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.look(now, charges)
+	for i, s := range m.found {
+		if c := &charges[i]; s != nil && !c.Full() {
+			c.Reset = time.Duration(s.Reset(c.here, int64(c.Window.Length), s.Total))
+		}
+	}
+	return nil
+}
+
 // take counts a call as one or, among replicas that do not hear of each other, as its weight.
 func (m *Memory) take(now time.Time, charges []Charge, among bool) bool {
-	at, ok := int64(now.Sub(m.epoch)), true
-	m.found = m.found[:0]
-	for i := range charges {
-		c := &charges[i]
-		s := m.find(c, now)
-		m.found = append(m.found, s)
-		if s == nil {
-			c.here, c.Remaining, c.Reset = at, c.Window.Calls, 0
-		} else {
-			c.here = s.Expire(at, int64(c.Window.Length))
-			c.Remaining = max(c.Window.Calls-s.Total, 0)
-			c.Reset = time.Duration(s.Reset(at, int64(c.Window.Length), c.Window.Calls))
-		}
-		ok = ok && !c.Full()
-	}
+	at, ok := m.look(now, charges)
 	if !ok {
 		return false
 	}
@@ -85,6 +84,26 @@ func (m *Memory) take(now time.Time, charges []Charge, among bool) bool {
 		c.Reset = time.Duration(s.Reset(at, int64(c.Window.Length), s.Total))
 	}
 	return true
+}
+
+// look finds the counts of the charges, and reports whether each has room for a call at a time.
+func (m *Memory) look(now time.Time, charges []Charge) (at int64, ok bool) {
+	at, ok = int64(now.Sub(m.epoch)), true
+	m.found = m.found[:0]
+	for i := range charges {
+		c := &charges[i]
+		s := m.find(c, now)
+		m.found = append(m.found, s)
+		if s == nil {
+			c.here, c.Remaining, c.Reset = at, c.Window.Calls, 0
+		} else {
+			c.here = s.Expire(at, int64(c.Window.Length))
+			c.Remaining = max(c.Window.Calls-s.Total, 0)
+			c.Reset = time.Duration(s.Reset(at, int64(c.Window.Length), c.Window.Calls))
+		}
+		ok = ok && !c.Full()
+	}
+	return at, ok
 }
 
 // add counts some calls where a charge is counted.

@@ -83,9 +83,22 @@ func (r *Redis) Close() error { return r.client.Close() }
 
 // Take implements [Counter]. It uses Redis's clock.
 func (r *Redis) Take(ctx context.Context, _ time.Time, charges []Charge) (bool, error) {
+	return r.count(ctx, taking, charges)
+}
+
+// Look implements [Counter].
+func (r *Redis) Look(ctx context.Context, _ time.Time, charges []Charge) error {
+	_, err := r.count(ctx, looking, charges)
+	return err
+}
+
+// What count.lua does instead of taking a call back.
+const taking, looking = 0, -1
+
+func (r *Redis) count(ctx context.Context, what int64, charges []Charge) (ok bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
-	answer, err := r.run(ctx, 0, charges).Int64Slice()
+	answer, err := r.run(ctx, what, charges).Int64Slice()
 	if err != nil {
 		if _, elsewhere := redis.IsMovedError(err); elsewhere {
 			err = errNode
@@ -113,6 +126,7 @@ func (r *Redis) Give(ctx context.Context, charges []Charge) {
 	_ = r.run(ctx, charges[0].at, charges).Err()
 }
 
+// run runs count.lua, which takes a call back, or takes one, or looks.
 func (r *Redis) run(ctx context.Context, back int64, charges []Charge) *redis.Cmd {
 	keys, args := make([]string, len(charges)), make([]any, 1, 1+3*len(charges))
 	args[0] = back

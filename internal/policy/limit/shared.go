@@ -89,6 +89,23 @@ func (s *Shared) Take(ctx context.Context, now time.Time, charges []Charge) (ok 
 	return s.memory.countOn(now, charges, uncounted(err)), nil
 }
 
+// Look implements [Counter].
+func (s *Shared) Look(ctx context.Context, now time.Time, charges []Charge) error {
+	if s.memory.refuses(now, charges) {
+		return nil
+	}
+	err := s.ask(ctx, now, func() error { return s.redis.Look(ctx, now, charges) })
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case s.closed:
+		return ErrUncounted
+	}
+	return s.memory.Look(ctx, now, charges)
+}
+
 // Give implements [Counter].
 func (s *Shared) Give(ctx context.Context, charges []Charge) {
 	switch {
