@@ -85,7 +85,9 @@ func (r *runner) split(s step) {
 // hangUps sends requests and does not wait for their answers, and asks whether all is well.
 func (r *runner) hangUps(s step) {
 	for range 10 {
-		if x := r.ask(time.Millisecond, s, r.message(wire.MethodToolsList, noParams)); r.heed(x) {
+		m := r.message(wire.MethodToolsList, noParams)
+		m.Gone = true
+		if x := r.ask(r.options.Timeout, s, m); r.heed(x) {
 			r.file(x)
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptrace"
 	"sync"
 
 	"github.com/recoursehq/recourse/internal/protocol/wire"
@@ -66,6 +67,11 @@ func (s *session) Send(ctx context.Context, m Message) Answer {
 
 // post sends the message.
 func (s *session) post(ctx context.Context, m Message) (*http.Response, error) {
+	if m.Gone {
+		gone, hangUp := context.WithCancel(ctx)
+		defer hangUp()
+		ctx = httptrace.WithClientTrace(gone, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { hangUp() }})
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.to.URL, bytes.NewReader(m.Text))
 	if err != nil {
 		return nil, err

@@ -62,6 +62,7 @@ type Message struct {
 	ID   string      // the id, as it is spelled, of the answer; empty: none is expected
 	Also []string    // ids of further requests in the text, whose answers are not waited for. Over stdio only
 	Head http.Header // headers that are added, or replaced; an empty value removes one. Over HTTP only
+	Gone bool        // the client hangs up once it is sent. Over HTTP only
 	Cut  int         // after how many bytes the writer pauses; 0: never. Over stdio only
 }
 

@@ -24,19 +24,20 @@ type handler struct {
 }
 
 // Handler plays to clients over Streamable HTTP. A new session goes on where the one before it was, as with a server.
-func (p *Player) Handler() http.Handler { return &handler{stage: p.stage()} }
+func (p *Player) Handler() http.Handler { return &handler{stage: p.stage(true)} }
 
 // ServeHTTP implements [http.Handler].
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get(wire.HeaderSession)
+	lost := id != "" && !h.knows(id)
 	switch {
-	case id != "" && !h.knows(id):
-		http.Error(w, "there is no such session", http.StatusNotFound)
+	case r.Method == http.MethodPost:
+		h.post(w, r, lost)
+	case lost:
+		noSession(w)
 	case r.Method == http.MethodDelete && id != "":
 		h.end(id)
 		w.WriteHeader(http.StatusNoContent)
-	case r.Method == http.MethodPost:
-		h.post(w, r)
 	default:
 		c, _ := h.stage.find(r.Method, nil)
 		if c == nil {
@@ -50,14 +51,19 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// post answers a message.
-func (h *handler) post(w http.ResponseWriter, r *http.Request) {
+func noSession(w http.ResponseWriter) { http.Error(w, "there is no such session", http.StatusNotFound) }
+
+// post answers a message. One of a session that is lost gets what the recorded server said to it.
+func (h *handler) post(w http.ResponseWriter, r *http.Request, lost bool) {
 	text, err := io.ReadAll(io.LimitReader(r.Body, maxLine+1))
 	switch {
 	case err != nil:
 		return // its client is gone
 	case len(text) > maxLine:
 		http.Error(w, "the message is too large", http.StatusRequestEntityTooLarge)
+		return
+	case lost && !h.stage.follows(text):
+		noSession(w)
 		return
 	}
 	m := read(text)

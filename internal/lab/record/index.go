@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,7 @@ type Recording struct {
 	cues    []*cue
 	exactly map[key][]*cue // by what was said
 	loosely map[key][]*cue // by method and name
+	spare   map[key][]*cue // by what was said, what was not answered well: for a client that says the same, word for word
 }
 
 // key is a hash of what a cue is found by.
@@ -40,10 +42,14 @@ type key [16]byte
 
 // cue is something that a client said, and what belongs to it.
 type cue struct {
+	words    key   // of all that was said, the id included
+	session  int32 // in which
 	lines    []line
 	last     float64 // when it or the last of its lines was said
 	asks     bool    // it is a request
+	calls    bool    // of a tool
 	answered bool
+	refused  bool // by a status of HTTP
 	silent   bool // its client did not wait for the answer
 }
 
@@ -60,7 +66,7 @@ func Open(name string) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Recording{file: file, exactly: map[key][]*cue{}, loosely: map[key][]*cue{}}
+	r := &Recording{file: file, exactly: map[key][]*cue{}, loosely: map[key][]*cue{}, spare: map[key][]*cue{}}
 	if err := r.index(); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), file.Close())
 	}
@@ -84,7 +90,7 @@ func readFirst(text []byte) (first, error) {
 
 // index reads the file line by line.
 func (r *Recording) index() error {
-	x := indexer{r: r, open: map[string]*session{}}
+	x := indexer{r: r, open: map[string]*session{}, numbers: map[string]int32{}}
 	lines := bufio.NewReaderSize(r.file, 1<<16)
 	offset, cut := int64(0), false
 	for n := 1; ; n++ {
@@ -112,7 +118,20 @@ func (r *Recording) index() error {
 	if offset == 0 {
 		return errors.New("it is empty")
 	}
+	r.setAside(r.exactly, r.spare)
+	r.setAside(r.loosely, map[key][]*cue{})
 	return nil
+}
+
+// setAside takes requests out that are no calls and have no usable answer, where others have one: a client that gave up on a list, or
+// tried another version, is not every client. What became of calls comes in its order.
+func (*Recording) setAside(of, spare map[key][]*cue) {
+	for k, all := range of {
+		good := slices.DeleteFunc(slices.Clone(all), func(c *cue) bool { return c.asks && !c.calls && (!c.answered || c.refused) })
+		if len(good) > 0 && len(good) < len(all) {
+			of[k], spare[k] = good, all
+		}
+	}
 }
 
 // nextLine returns the next line with its end, which the last one may lack.
@@ -148,14 +167,15 @@ func keyOf(parts ...string) (k key) {
 	return k
 }
 
-// keys returns what a cue is found by. What a client says of itself makes no difference.
-func keys(method string, s *said) (exactly, loosely key) {
+// keys returns what a cue is found by. What a client says of itself makes no difference, but to the words.
+func keys(method string, s *said) (words, exactly, loosely key) {
 	name := nameOf(s.Params)
-	loosely = keyOf(method, name)
+	words, loosely = keyOf(method, string(s.ID), string(json.Canonical(orEmpty(s.Params)))), keyOf(method, name)
 	if s.ID == nil || method == wire.MethodInitialize {
-		return loosely, loosely
+		return words, loosely, loosely
 	}
-	return keyOf(method, name, string(json.Canonical(json.Without(orEmpty(s.Params), "_meta")))), loosely
+	version := json.Text(s.Params, json.Pointer("/_meta/"+strings.ReplaceAll(wire.MetaProtocolVersion, "/", "~1")))
+	return words, keyOf(method, name, version, string(json.Canonical(json.Without(orEmpty(s.Params), "_meta")))), loosely
 }
 
 // nameOf returns what a request is about: a tool or prompt.

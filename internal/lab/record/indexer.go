@@ -18,6 +18,8 @@ const garbage = "\x00"
 type indexer struct {
 	r    *Recording
 	open map[string]*session // by what their lines are marked with: over HTTP, an exchange is one
+
+	numbers map[string]int32 // of the sessions
 }
 
 // session is what is known of a session at some line.
@@ -42,6 +44,7 @@ func (x *indexer) line(text []byte, at int64, mustBegin bool) (begins bool, err 
 			return false, err
 		}
 		x.r.http = x.r.http || f.Transport == "http"
+		x.numbers[f.In] = int32(len(x.numbers))
 		return true, nil
 	}
 	var e entry
@@ -87,7 +90,9 @@ func (x *indexer) client(s *session, e *entry) {
 		s.last = &cue{} // the server's 202 is nobody's answer
 		return
 	}
-	c := &cue{last: e.At, asks: m.asks()}
+	words, exactly, loosely := keys(method, &m)
+	in, _, _ := strings.Cut(e.In, "-")
+	c := &cue{words: words, session: x.numbers[in], last: e.At, asks: m.asks(), calls: method == wire.MethodToolsCall}
 	s.last = c
 	if c.asks {
 		s.waiting = append(s.waiting, waiting{m.ID, m.token(), c})
@@ -99,7 +104,6 @@ func (x *indexer) client(s *session, e *entry) {
 			return given
 		})
 	}
-	exactly, loosely := keys(method, &m)
 	x.r.cues = append(x.r.cues, c)
 	x.r.exactly[exactly] = append(x.r.exactly[exactly], c)
 	x.r.loosely[loosely] = append(x.r.loosely[loosely], c)
@@ -118,7 +122,7 @@ func (s *session) server(r *Recording, e *entry, l line) {
 	l.gap = max(0, time.Duration((e.At-c.last)*float64(time.Second)))
 	c.lines, c.last = append(c.lines, l), e.At
 	if m.answers() && m.ID != nil || e.End != "" || e.Status >= http.StatusBadRequest || e.LeftOut > 0 {
-		c.answered = true
+		c.answered, c.refused = true, c.refused || e.Status >= http.StatusBadRequest
 		s.waiting = slices.DeleteFunc(s.waiting, func(w waiting) bool { return w.cue == c })
 	}
 }

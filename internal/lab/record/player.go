@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -69,14 +70,22 @@ type stage struct {
 	p *Player
 
 	mu    sync.Mutex
-	used  map[key]int
-	asked int64 // the last id of a request to the client
+	used  map[*cue]bool
+	next  map[**cue]int // of the list that begins there, up to where all are used
+	asked int64         // the last id of a request to the client
 	waits map[string]chan struct{}
 	gone  chan struct{} // closed when the client says no more
+
+	sessions []int32 // those in which the client's every word was said; nil: it has said none
+	strayed  bool    // there is none, or it does not matter
 }
 
-func (p *Player) stage() *stage {
-	return &stage{p: p, used: map[key]int{}, waits: map[string]chan struct{}{}, gone: make(chan struct{})}
+// stage returns one for clients over HTTP, or on stdio. Over the other transport, the same words may come for another reason.
+func (p *Player) stage(overHTTP bool) *stage {
+	return &stage{
+		p: p, strayed: overHTTP != p.Recording.http || p.By == ByOrder,
+		used: map[*cue]bool{}, next: map[**cue]int{}, waits: map[string]chan struct{}{}, gone: make(chan struct{}),
+	}
 }
 
 // out is where a stage speaks.
@@ -89,14 +98,19 @@ type out interface {
 // find returns the cue for what the client says, or why there is none.
 func (s *stage) find(method string, text []byte) (c *cue, why string) {
 	m := read(s.p.masked(text))
-	exactly, loosely := keys(method, &m)
-	k, all := exactly, s.p.Recording.exactly[exactly]
+	words, exactly, loosely := keys(method, &m)
+	all := s.p.Recording.exactly[exactly]
 	if s.p.By == ByOrder {
-		k, all = loosely, s.p.Recording.loosely[loosely]
+		all = s.p.Recording.loosely[loosely]
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := s.used[k]
+	if c := s.follow(words, exactly); c != nil {
+		s.used[c] = true
+		return c, ""
+	}
+	s.strayed = s.strayed || text != nil
+	left := s.unused(all)
 	name := method
 	if tool := nameOf(m.Params); tool != "" {
 		name += " " + tool
@@ -106,14 +120,65 @@ func (s *stage) find(method string, text []byte) (c *cue, why string) {
 		return nil, fmt.Sprintf("%s with these arguments (it has %d with others): %s", name, same, brief(m.Params))
 	case len(all) == 0:
 		return nil, name
-	case n < len(all):
-		s.used[k]++
+	case len(left) > 0:
+		s.used[left[0]] = true
+		return left[0], ""
 	case s.p.By == ByOrder && method == wire.MethodToolsCall:
 		return nil, fmt.Sprintf("%s more than %d times", name, len(all))
 	default:
-		n = len(all) - 1
+		return all[len(all)-1], ""
 	}
-	return all[n], ""
+}
+
+// unused returns the rest of a list, from its first cue that has not been played.
+func (s *stage) unused(all []*cue) []*cue {
+	if len(all) == 0 {
+		return nil
+	}
+	n := s.next[&all[0]]
+	for n < len(all) && s.used[all[n]] {
+		n++
+	}
+	s.next[&all[0]] = n
+	return all[n:]
+}
+
+// follow returns the cue for a client that repeats a recorded session, as long as it says what was said there, word for word; nil: it
+// does not. Sessions that begin alike are told apart by what comes later.
+func (s *stage) follow(words, exactly key) (found *cue) {
+	if s.strayed {
+		return nil
+	}
+	all := s.p.Recording.spare[exactly]
+	if all == nil {
+		all = s.p.Recording.exactly[exactly]
+	}
+	var sessions []int32
+	for _, c := range s.unused(all) {
+		possible := s.sessions == nil || slices.Contains(s.sessions, c.session)
+		if c.words != words || s.used[c] || !possible || slices.Contains(sessions, c.session) {
+			continue
+		}
+		if found == nil {
+			found = c
+		}
+		if sessions = append(sessions, c.session); len(sessions) == len(s.sessions) {
+			break
+		}
+	}
+	if found != nil {
+		s.sessions = sessions
+	}
+	return found
+}
+
+// follows reports whether a message is the next one of a client that repeats a recorded session.
+func (s *stage) follows(text []byte) bool {
+	m := read(s.p.masked(text))
+	words, exactly, _ := keys(m.Method, &m)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.follow(words, exactly) != nil
 }
 
 // brief returns the arguments for a message.

@@ -18,7 +18,7 @@ const maxUnderWay = 1000
 // Stdio plays to a client on standard input and output, until its input ends, or the recorded server does.
 func (p *Player) Stdio(ctx context.Context, from io.Reader, to io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	s, o := p.stage(), &stdio{to: to, end: cancel, http: p.Recording.http}
+	s, o := p.stage(false), &stdio{to: to, end: cancel, http: p.Recording.http}
 	over := make(chan error, 1)
 	go func() { over <- o.serve(ctx, s, from) }()
 	var err error
