@@ -80,6 +80,7 @@ var groups = []kong.Group{
 	{Key: "write", Title: "Contracts and files:"},
 	{Key: "fail", Title: "Failures on purpose:"},
 	{Key: "other", Title: "Other:"},
+	{Key: "files", Title: "Files:"}, // of recourse check
 }
 
 // description follows the usage line of recourse --help.

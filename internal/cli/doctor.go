@@ -51,7 +51,7 @@ func (c *doctorCommand) Run(ctx context.Context, env *term.Environment) error {
 	d.keys(ctx, r.Config)
 	d.servers(ctx, r.Config.Servers)
 	if d.problems > 0 {
-		return fmt.Errorf("%d of these are problems", d.problems)
+		return fmt.Errorf("%d of these %s", d.problems, map[bool]string{true: "is a problem", false: "are problems"}[d.problems == 1])
 	}
 	return ctx.Err()
 }

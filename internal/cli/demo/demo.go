@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
 )
@@ -221,7 +222,7 @@ func (s *Show) play(ctx context.Context, f *farm, direct, through string) error 
 			if *side.saw, err = scene.see(ctx, f, side.url); err != nil {
 				return err
 			}
-			printf(s.Out, "%s", block(side.name, *side.saw))
+			printf(s.Out, "%s", block(s.Out, side.name, *side.saw))
 		}
 		if s.saw != nil {
 			s.saw(this)
@@ -278,11 +279,15 @@ func call(ctx context.Context, url string, s scene) (string, error) {
 	return content.Text, nil
 }
 
-// block formats a text as a column.
-func block(name, text string) string {
-	const width = 64 // with the columns before it, 80 columns
+// block formats a text as a column for w: of 80 columns with those before it, or of fewer if w is a terminal that has fewer.
+func block(w io.Writer, name, text string) string {
+	const most, least = 64, 24
 	var b strings.Builder
 	label := fmt.Sprintf("    %-9s", name)
+	width := most
+	if columns := term.Width(w); columns > 0 {
+		width = min(most, max(least, columns-len(label)-len("| ")))
+	}
 	for line := range strings.Lines(text) {
 		for _, part := range wrap(strings.TrimRight(line, "\n"), width) {
 			b.WriteString(label + "│ " + part + "\n")

@@ -271,7 +271,7 @@ func perform(ctx context.Context, w io.Writer, base string, entrance systems.Ent
 		if err != nil {
 			return err
 		}
-		printf(w, "%s", block("sees", saw))
+		printf(w, "%s", block(w, "sees", saw))
 	}
 	return nil
 }

@@ -181,12 +181,12 @@ var layers = []layer{
 		beside:   "one shows it to people, the other to agents",
 	},
 	{
-		packages: []string{"internal/cli/demo"},
-		up:       "what is shown does not depend on how it is asked for",
-	},
-	{
 		packages: []string{"internal/cli/term"},
 		up:       "it shows what any command says, and knows none",
+	},
+	{
+		packages: []string{"internal/cli/demo"},
+		up:       "what is shown does not depend on how it is asked for",
 	},
 	{
 		packages: []string{"internal/cli/load"},
