@@ -134,7 +134,10 @@ func sinceWhen(text string, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// print prints one line per call.
+// tableWidth is how many columns most tables of failures have; a terminal with fewer gets a paragraph for each call.
+const tableWidth = 140
+
+// print prints one line per call, or a paragraph.
 func (c *FailuresCommand) print(env *term.Environment, calls []*journal.Row, heading bool) error {
 	if c.JSON {
 		for _, call := range calls {
@@ -144,25 +147,48 @@ func (c *FailuresCommand) print(env *term.Environment, calls []*journal.Row, hea
 		}
 		return nil
 	}
+	if width := term.Width(env.Stdout); width > 0 && width < tableWidth {
+		for _, call := range calls {
+			printParagraph(env.Stdout, call, width)
+		}
+		return nil
+	}
 	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
 	if heading {
 		term.Printf(w, "ENDED (UTC)\tREQUEST\tSERVER\tTOOL\tKIND\tORIGIN\tEFFECT\tSENT\tTOOK\tMESSAGE\n")
 	}
 	for _, call := range calls {
-		cells := []string{
-			call.Ended().UTC().Format(time.DateTime), call.RequestID, cmp.Or(call.Server, "-"),
-			cmp.Or(call.Tool, call.Method, "-"), call.Ending, "-", "-", strconv.Itoa(call.Sent), explain.Took(call.Took), "",
-		}
-		if f := call.Failure; f != nil {
-			cells[4], cells[5], cells[6] = string(f.Kind), string(f.Origin), cmp.Or(string(f.Effect), "-")
-			cells[9] = term.FirstSentence(f.Sentence())
-		}
-		for i, cell := range cells {
-			cells[i] = visible.Escape(strings.Join(strings.Fields(cell), " "))
-		}
-		term.Printf(w, "%s\n", strings.TrimRight(strings.Join(cells, "\t"), "\t "))
+		term.Printf(w, "%s\n", strings.TrimRight(strings.Join(cellsOf(call), "\t"), "\t "))
 	}
 	return w.Flush()
+}
+
+// printParagraph prints a call for a terminal of so many columns.
+func printParagraph(w io.Writer, call *journal.Row, width int) {
+	const indent = 4
+	cells := cellsOf(call)
+	first := strings.Join([]string{cells[0], cells[2], cells[3], cells[4]}, " ")
+	term.Printf(w, "%s\n", term.Wrap(first, width, indent))
+	rest := fmt.Sprintf("%s (origin %s, effect %s, sent %s, %s)", cells[9], cells[5], cells[6], cells[7], cells[8])
+	for _, text := range []string{rest, cells[1]} {
+		term.Printf(w, "%*s%s\n", indent, "", term.Wrap(text, width, indent))
+	}
+}
+
+// cellsOf returns what a row of the table says of a call.
+func cellsOf(call *journal.Row) []string {
+	cells := []string{
+		call.Ended().UTC().Format(time.DateTime), call.RequestID, cmp.Or(call.Server, "-"),
+		cmp.Or(call.Tool, call.Method, "-"), call.Ending, "-", "-", strconv.Itoa(call.Sent), explain.Took(call.Took), "",
+	}
+	if f := call.Failure; f != nil {
+		cells[4], cells[5], cells[6] = string(f.Kind), string(f.Origin), cmp.Or(string(f.Effect), "-")
+		cells[9] = term.FirstSentence(f.Sentence())
+	}
+	for i, cell := range cells {
+		cells[i] = visible.Escape(strings.Join(strings.Fields(cell), " "))
+	}
+	return cells
 }
 
 // printJSONLine prints a line of JSON, which may contain output of servers and clients.
