@@ -3,6 +3,7 @@ package recovery
 import (
 	"encoding/json"
 
+	"github.com/recoursehq/recourse/internal/contractform"
 	internaljson "github.com/recoursehq/recourse/internal/protocol/json"
 )
 
@@ -22,15 +23,9 @@ func textOf(raw json.RawMessage) string {
 	return text
 }
 
-// dataOf returns the data of a tool result: its structured content, or the JSON in its first text; nil if it has neither.
+// dataOf returns the data of a tool result, or nil.
 func dataOf(result json.RawMessage) json.RawMessage {
-	if raw := lookup(result, "/structuredContent"); internaljson.Value(raw).Kind() == '{' {
-		return raw
-	}
-	if text := textOf(lookup(result, "/content/0/text")); json.Valid([]byte(text)) {
-		return json.RawMessage(text)
-	}
-	return nil
+	return json.RawMessage(contractform.DataOf(internaljson.Value(result)))
 }
 
 // withMembers returns arguments with members added. Arguments that are not an object are returned unchanged.

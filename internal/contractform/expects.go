@@ -1,6 +1,7 @@
 package contractform
 
 import (
+	stdjson "encoding/json"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -91,7 +92,7 @@ func DataOf(result json.Value) json.Value {
 	if raw := json.Lookup(result, "/structuredContent"); raw.Kind() == '{' {
 		return raw
 	}
-	if text := json.Text(result, "/content/0/text"); json.Valid([]byte(text)) {
+	if text := json.Text(result, "/content/0/text"); stdjson.Valid([]byte(text)) { // clients take repeated names
 		return json.Value(text)
 	}
 	return nil
