@@ -47,7 +47,7 @@ func Transport(base http.RoundTripper, provider string, options ...TransportOpti
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	t := &transport{base: base, provider: provider}
+	t := &serverTransport{base: base, provider: provider}
 	for _, o := range options {
 		o(t)
 	}
@@ -55,20 +55,20 @@ func Transport(base http.RoundTripper, provider string, options ...TransportOpti
 }
 
 // TransportOption changes how a Transport reads answers.
-type TransportOption func(t *transport)
+type TransportOption func(t *serverTransport)
 
 // WithUpstream reads answers as c describes the provider's error bodies, for example
 // where the error code is; a code listed in the contract takes precedence over the
 // status. The default is [recourse.FromHTTP].
 func WithUpstream(c *contract.Contract) TransportOption {
-	return func(t *transport) { t.contract = c }
+	return func(t *serverTransport) { t.contract = c }
 }
 
 // WithErrorCode says that the provider's own error code, a string or a number, is at
 // pointer (RFC 6901) in the JSON body of a failure, whatever its Content-Type. kinds maps
 // codes to kinds and may be nil; for other codes, the status decides.
 func WithErrorCode(pointer string, kinds map[string]recourse.Kind) TransportOption {
-	return func(t *transport) { t.code, t.kinds = json.Pointer(pointer), kinds }
+	return func(t *serverTransport) { t.code, t.kinds = json.Pointer(pointer), kinds }
 }
 
 // WithFailure says that an answer with a status below 400 is a failure if the value at
@@ -76,7 +76,7 @@ func WithErrorCode(pointer string, kinds map[string]recourse.Kind) TransportOpti
 // values, if it is anything but null, false, "" and 0. Its kind is that of its error
 // code, or else unknown. Answers of more than 1 MiB are not examined.
 func WithFailure(pointer string, values ...any) TransportOption {
-	return func(t *transport) {
+	return func(t *serverTransport) {
 		sign := failureSign{at: json.Pointer(pointer), any: len(values) == 0}
 		for _, v := range values {
 			if raw, err := json.Marshal(v); err == nil { // what has no JSON form is in no body
@@ -91,10 +91,10 @@ func WithFailure(pointer string, values ...any) TransportOption {
 // if its Content-Type is none of types: a proxy's page where JSON was expected. The
 // suffix +json counts as application/json. By default every type is accepted.
 func WithMediaType(types ...string) TransportOption {
-	return func(t *transport) { t.mediaTypes = types }
+	return func(t *serverTransport) { t.mediaTypes = types }
 }
 
-type transport struct {
+type serverTransport struct {
 	base       http.RoundTripper
 	provider   string
 	contract   *contract.Contract // nil: the statuses alone
@@ -104,7 +104,7 @@ type transport struct {
 	mediaTypes []string
 }
 
-var _ http.RoundTripper = (*transport)(nil)
+var _ http.RoundTripper = (*serverTransport)(nil)
 
 // A failureSign marks a failure in an answer that says it succeeded.
 type failureSign struct {
@@ -114,7 +114,7 @@ type failureSign struct {
 }
 
 // RoundTrip sends the request.
-func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t *serverTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	x := &roundTrip{t: t, nature: natureOf(req.Method)}
 	resp, err := t.base.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), x.trace())))
 	if err != nil {
@@ -135,7 +135,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // CloseIdleConnections closes the connections of base that are not in use, for
 // http.Client.CloseIdleConnections.
-func (t *transport) CloseIdleConnections() {
+func (t *serverTransport) CloseIdleConnections() {
 	if base, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		base.CloseIdleConnections()
 	}
@@ -155,7 +155,7 @@ func natureOf(method string) retry.Nature {
 
 // A roundTrip is one request and its answer.
 type roundTrip struct {
-	t      *transport
+	t      *serverTransport
 	nature retry.Nature
 	asked  atomic.Bool // base tells how far it comes
 	sent   atomic.Bool // at least the headers
@@ -246,7 +246,7 @@ func hasBody(resp *http.Response) bool {
 }
 
 // failure returns the failure of an answer with a status of 400 or more.
-func (t *transport) failure(resp *http.Response, text []byte) *recourse.Error {
+func (t *serverTransport) failure(resp *http.Response, text []byte) *recourse.Error {
 	again := *resp
 	again.Body = io.NopCloser(bytes.NewReader(text))
 	if t.contract != nil {
@@ -256,7 +256,7 @@ func (t *transport) failure(resp *http.Response, text []byte) *recourse.Error {
 }
 
 // failureInSuccess returns the failure in an answer with a successful status.
-func (t *transport) failureInSuccess(resp *http.Response, text []byte) *recourse.Error {
+func (t *serverTransport) failureInSuccess(resp *http.Response, text []byte) *recourse.Error {
 	again := *resp
 	again.StatusCode = http.StatusInternalServerError
 	e := t.failure(&again, text)
@@ -269,7 +269,7 @@ func (t *transport) failureInSuccess(resp *http.Response, text []byte) *recourse
 }
 
 // coded adds the provider's error code to e, and the code's kind if it is listed.
-func (t *transport) coded(e *recourse.Error, text []byte) *recourse.Error {
+func (t *serverTransport) coded(e *recourse.Error, text []byte) *recourse.Error {
 	code := t.codeIn(text)
 	if code == "" {
 		return e
@@ -284,7 +284,7 @@ func (t *transport) coded(e *recourse.Error, text []byte) *recourse.Error {
 }
 
 // codeIn returns the error code in a body.
-func (t *transport) codeIn(text []byte) string {
+func (t *serverTransport) codeIn(text []byte) string {
 	if t.code == "" {
 		return ""
 	}
@@ -308,7 +308,7 @@ func (t *transport) codeIn(text []byte) string {
 const maxCode = 128
 
 // expects reports whether an answer may have that Content-Type.
-func (t *transport) expects(contentType string) bool {
+func (t *serverTransport) expects(contentType string) bool {
 	media, _, err := mime.ParseMediaType(contentType)
 	return t.mediaTypes == nil || err == nil && slices.ContainsFunc(t.mediaTypes, func(want string) bool {
 		return strings.EqualFold(media, want) || want == "application/json" && strings.HasSuffix(media, "+json")
@@ -316,7 +316,7 @@ func (t *transport) expects(contentType string) bool {
 }
 
 // isFailure reports whether a body says that it is a failure.
-func (t *transport) isFailure(text []byte) bool {
+func (t *serverTransport) isFailure(text []byte) bool {
 	return slices.ContainsFunc(t.signs, func(sign failureSign) bool {
 		raw := string(json.Lookup(text, sign.at))
 		if sign.any {

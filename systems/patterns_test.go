@@ -347,7 +347,7 @@ func TestPatternsQuestion(t *testing.T) {
 		`"structuredContent":{"kind":"needsInput:v1","type":"elicitation","message":"Which one?"}}`
 	for _, entry := range []string{"contract: patterns", "contract: recourse"} {
 		for _, era := range testkit.Eras {
-			for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+			for _, form := range []testkit.AnswerForm{testkit.JSON, testkit.SSE} {
 				srv := testkit.NewServer(t, patternTools(), testkit.WithForm(form))
 				srv.Next(searchPatterns, faults.Result("", question))
 				a, err := gatewaytest.Start(t, srv.URL(), entry, "reads: patterns").Client(t, era).Call(t.Context(), searchPatterns, `{"q":"x"}`)

@@ -125,8 +125,8 @@ func notTried(s *config.Server) string {
 }
 
 // placeOf returns where a server is, with what the gateway gives it.
-func placeOf(s *config.Server) *client.Place {
-	place := &client.Place{Command: s.Command, Cwd: s.Cwd, URL: s.URL, Headers: http.Header{}}
+func placeOf(s *config.Server) *client.Location {
+	place := &client.Location{Command: s.Command, Cwd: s.Cwd, URL: s.URL, Headers: http.Header{}}
 	if len(s.Command) > 0 {
 		place.Env = backend.Environ(s)
 	}

@@ -16,7 +16,7 @@ import (
 // look starts or reaches the server, and returns what is seen, as comments for its entry; "" if it cannot be seen, which is no
 // reason not to write the file.
 func (c *initCommand) look(ctx context.Context, env *term.Environment, command term.ServerCommand) string {
-	place := client.Place{Command: command, Env: env.Environ, URL: c.URL, Headers: http.Header{}}
+	place := client.Location{Command: command, Env: env.Environ, URL: c.URL, Headers: http.Header{}}
 	if token, ok := env.LookupEnv(c.TokenEnv); ok && c.TokenEnv != "" {
 		place.Headers.Set("Authorization", "Bearer "+token)
 	}

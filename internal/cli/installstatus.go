@@ -112,7 +112,7 @@ func tryServer(ctx context.Context, env *term.Environment, path string, s *hosts
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	place := client.Place{Command: append([]string{s.Command}, s.Args...), Cwd: s.Cwd}
+	place := client.Location{Command: append([]string{s.Command}, s.Args...), Cwd: s.Cwd}
 	for name, value := range env.Variables(s.Env) {
 		place.Env = append(place.Env, name+"="+value)
 	}

@@ -19,7 +19,7 @@ func pinRows(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	defer s.Close()
 	at := time.Date(2026, 11, 28, 10, 0, 0, 0, time.UTC)
-	_, err = s.Pins().Save(context.Background(), "shop", &pin.Changes{Whole: true, Tools: []*pin.Tool{
+	_, err = s.Pins().Save(context.Background(), "shop", &pin.Changes{Whole: true, Tools: []*pin.Pin{
 		{Name: "look", Changed: at, Pinned: `{"name":"look"}`},
 		{
 			Name: "pay", Changed: at, Pinned: `{"name":"pay","description":"Pays.","inputSchema":{"properties":{}}}`,

@@ -95,6 +95,6 @@ func (m *Manager) NewLink(ctx context.Context, p *Provider, owner string) (path 
 	if !ok {
 		return "", store.ErrConflict
 	}
-	invitation, err := m.Invite(ctx, Ask{Provider: p, Owner: owner, By: connects(a)})
+	invitation, err := m.Invite(ctx, LinkRequest{Provider: p, Owner: owner, By: connects(a)})
 	return invitation.Path, err
 }

@@ -29,7 +29,7 @@ func states(t *testing.T) map[string]page {
 	}
 	invite := func(s *stage, p *connection.Provider, by connection.Person) string {
 		t.Helper()
-		how, err := s.Invite(t.Context(), connection.Ask{Provider: p, Owner: "ada", By: by, Server: "farm", Scopes: []string{"ag1", "ag3"}})
+		how, err := s.Invite(t.Context(), connection.LinkRequest{Provider: p, Owner: "ada", By: by, Server: "farm", Scopes: []string{"ag1", "ag3"}})
 		if err != nil {
 			t.Fatal(err)
 		}

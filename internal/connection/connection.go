@@ -26,8 +26,8 @@ const (
 	Lost    = "lost"    // a process ended between redeeming and storing
 )
 
-// A Store keeps connections and links, as [store.Connections] does. It is safe for concurrent use, by any number of processes.
-type Store interface {
+// A Vault keeps connections and links, as [store.Connections] does. It is safe for concurrent use, by any number of processes.
+type Vault interface {
 	Rows
 	Links
 }
@@ -54,7 +54,7 @@ type Links interface {
 	TakeLogin(ctx context.Context, stateHash string) (*store.Login, error)
 }
 
-var _ Store = (*store.Connections)(nil)
+var _ Vault = (*store.Connections)(nil)
 
 func purpose(provider, owner string) []byte {
 	return fmt.Appendf(nil, "connection %d %s %s", len(provider), provider, owner)
@@ -88,7 +88,7 @@ func tokenOf(c *store.Connection, by *seal.Sealer) (t Token, err error) {
 
 // Rekey seals the token of a connection with the newest key, and reports whether it was sealed with another. The error is
 // [store.ErrConflict] if it has changed meanwhile.
-func Rekey(ctx context.Context, s Store, c *store.Connection, by *seal.Sealer) (changed bool, err error) {
+func Rekey(ctx context.Context, s Vault, c *store.Connection, by *seal.Sealer) (changed bool, err error) {
 	if c.Sealed == "" || c.KeyID == by.KeyID() {
 		return false, nil
 	}

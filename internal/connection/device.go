@@ -110,7 +110,7 @@ func usable(d *oauth2.DeviceAuthResponse) bool {
 }
 
 // pendingDevice returns the code with which an account can be connected, or nil.
-func (m *Manager) pendingDevice(ctx context.Context, ask Ask, scopes []string) (*store.Link, *device, error) {
+func (m *Manager) pendingDevice(ctx context.Context, ask LinkRequest, scopes []string) (*store.Link, *device, error) {
 	pending, err := m.store.Devices(ctx)
 	if err != nil {
 		return nil, nil, m.storeFailed(ctx, err)
@@ -129,7 +129,7 @@ func (m *Manager) pendingDevice(ctx context.Context, ask Ask, scopes []string) (
 }
 
 // inviteDevice returns the code for connecting the account: the current one, or a new one.
-func (m *Manager) inviteDevice(ctx context.Context, ask Ask, at accountKey) (Invitation, error) {
+func (m *Manager) inviteDevice(ctx context.Context, ask LinkRequest, at accountKey) (Invitation, error) {
 	scopes := m.scopes(ctx, ask.Provider, ask.Owner, ask.Scopes)
 	l, d, err := m.pendingDevice(ctx, ask, scopes)
 	if err == nil && l == nil {
@@ -150,7 +150,7 @@ func (m *Manager) inviteDevice(ctx context.Context, ask Ask, at accountKey) (Inv
 }
 
 // newDevice gets a new code.
-func (m *Manager) newDevice(ctx context.Context, ask Ask, scopes []string) (*store.Link, *device, error) {
+func (m *Manager) newDevice(ctx context.Context, ask LinkRequest, scopes []string) (*store.Link, *device, error) {
 	asking, cancel := context.WithTimeout(ctx, redeemTimeout)
 	defer cancel()
 	answer, err := ask.Provider.authorizeDevice(asking, m.client, scopes)

@@ -89,7 +89,7 @@ func TestDeviceFlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &devices{interval: 2, answers: []string{"authorization_pending", "slow_down", "authorization_pending", "503", "authorization_pending", "token"}}
 		m := manager(t, open(t, t.TempDir()), d)
-		ask := connection.Ask{Provider: tractor, Owner: "ada", By: ada}
+		ask := connection.LinkRequest{Provider: tractor, Owner: "ada", By: ada}
 		how, err := m.Invite(t.Context(), ask)
 		if err != nil || how.Code != "WDJB-1" || how.URL != "https://provider.test/activate" || how.Direct != how.URL+"?user_code=WDJB-1" || how.Path != "" {
 			t.Fatalf("%+v, %v", how, err)
@@ -131,7 +131,7 @@ func TestDeviceCodeEnds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &devices{answers: []string{answer}}
 				m := manager(t, open(t, t.TempDir()), d)
-				ask := connection.Ask{Provider: tractor, Owner: "ada", By: ada}
+				ask := connection.LinkRequest{Provider: tractor, Owner: "ada", By: ada}
 				if _, err := m.Invite(t.Context(), ask); err != nil {
 					t.Fatal(err)
 				}
@@ -154,7 +154,7 @@ func TestDeviceCodeOutlivesProcess(t *testing.T) {
 		d := &devices{interval: 5, answers: []string{"authorization_pending"}}
 		dir := t.TempDir()
 		first := manager(t, open(t, dir), d)
-		ask := connection.Ask{Provider: tractor, Owner: "ada", By: ada}
+		ask := connection.LinkRequest{Provider: tractor, Owner: "ada", By: ada}
 		how, err := first.Invite(t.Context(), ask)
 		if err != nil {
 			t.Fatal(err)
@@ -200,7 +200,7 @@ func TestBadDeviceAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := manager(t, open(t, t.TempDir()), &devices{bad: bad})
-			_, err := m.Invite(t.Context(), connection.Ask{Provider: tractor, Owner: "ada", By: ada})
+			_, err := m.Invite(t.Context(), connection.LinkRequest{Provider: tractor, Owner: "ada", By: ada})
 			wantKind(t, err, recourse.KindBadResponse)
 			if strings.Contains(err.Error(), "device-secret") {
 				t.Error(err)
@@ -210,7 +210,7 @@ func TestBadDeviceAnswers(t *testing.T) {
 	unknown := *tractor
 	unknown.ClientSecret = "wrong"
 	m := manager(t, open(t, t.TempDir()), &devices{})
-	_, err := m.Invite(t.Context(), connection.Ask{Provider: &unknown, Owner: "ada", By: ada})
+	_, err := m.Invite(t.Context(), connection.LinkRequest{Provider: &unknown, Owner: "ada", By: ada})
 	wantKind(t, err, recourse.KindPermissionDenied)
 }
 
@@ -227,7 +227,7 @@ func TestRealDeviceFlow(t *testing.T) {
 			Name: "tractor", Title: "Tractor", Flow: connection.DeviceCode, DeviceURL: at + "/device_authorization", TokenURL: at + "/oauth/token",
 			ClientID: "tractor", ClientSecret: "hunter2", Scopes: []string{"profile"}, Header: "Authorization", Prefix: "Bearer ",
 		}
-		how, err := s.Invite(t.Context(), connection.Ask{Provider: p, Owner: "ada", By: ada})
+		how, err := s.Invite(t.Context(), connection.LinkRequest{Provider: p, Owner: "ada", By: ada})
 		if err != nil || !strings.HasPrefix(how.URL, at) {
 			t.Fatalf("%+v, %v", how, err)
 		}

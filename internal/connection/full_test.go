@@ -17,7 +17,7 @@ import (
 
 // A fullStore can be read, but not written while it is full.
 type fullStore struct {
-	connection.Store
+	connection.Vault
 
 	full atomic.Bool
 }
@@ -32,15 +32,15 @@ func (f *fullStore) do(write func() error) error {
 }
 
 func (f *fullStore) Put(ctx context.Context, c *store.Connection) error {
-	return f.do(func() error { return f.Store.Put(ctx, c) })
+	return f.do(func() error { return f.Vault.Put(ctx, c) })
 }
 
 func (f *fullStore) Swap(ctx context.Context, c *store.Connection) error {
-	return f.do(func() error { return f.Store.Swap(ctx, c) })
+	return f.do(func() error { return f.Vault.Swap(ctx, c) })
 }
 
 func (f *fullStore) Lease(ctx context.Context, c *store.Connection, lease string, ends time.Time) error {
-	return f.do(func() error { return f.Store.Lease(ctx, c, lease, ends) })
+	return f.do(func() error { return f.Vault.Lease(ctx, c, lease, ends) })
 }
 
 // With a full disk, a token is not refreshed: the new one could not be stored.
@@ -48,7 +48,7 @@ func TestFullBeforeARefresh(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(time.Hour)
-		s := &fullStore{Store: open(t, t.TempDir())}
+		s := &fullStore{Vault: open(t, t.TempDir())}
 		m := manager(t, s, i)
 		connect(t, m, i, "ada")
 		s.full.Store(true)
@@ -79,7 +79,7 @@ func TestFullDuringARefresh(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			i := newIssuer(time.Hour)
 			dir := t.TempDir()
-			s := &fullStore{Store: open(t, dir)}
+			s := &fullStore{Vault: open(t, dir)}
 			m := manager(t, s, i)
 			connect(t, m, i, "ada")
 			i.slow = func() time.Duration { s.full.Store(true); return 0 }
@@ -117,7 +117,7 @@ func TestFullForLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := newIssuer(time.Hour)
-		s := &fullStore{Store: open(t, t.TempDir())}
+		s := &fullStore{Vault: open(t, t.TempDir())}
 		m := manager(t, s, i)
 		connect(t, m, i, "ada")
 		i.slow = func() time.Duration { s.full.Store(true); return 0 }
@@ -149,7 +149,7 @@ func TestFullWhenAnAccountIsConnected(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
-		full := &fullStore{Store: open(t, s.dir)}
+		full := &fullStore{Vault: open(t, s.dir)}
 		s.pages.Manager = manager(t, full, s.hosts)
 		b := s.browser()
 		link := s.invite(s.key, nobody)
@@ -175,7 +175,7 @@ func TestFullWithClientCredentials(t *testing.T) {
 		own := *deere
 		own.Flow = connection.ClientCredentials
 		i := newIssuer(time.Hour)
-		s := &fullStore{Store: open(t, t.TempDir())}
+		s := &fullStore{Vault: open(t, t.TempDir())}
 		s.full.Store(true)
 		m := manager(t, s, i)
 		for range 3 {
@@ -270,7 +270,7 @@ func TestOneInvitation(t *testing.T) {
 			var calls sync.WaitGroup
 			for n := range 16 {
 				calls.Go(func() {
-					ask := connection.Ask{Provider: p, Owner: "ada", By: ada, Server: "farm"}
+					ask := connection.LinkRequest{Provider: p, Owner: "ada", By: ada, Server: "farm"}
 					if p == tractor {
 						ask.Server = []string{"farm", "barn"}[n%2]
 					}

@@ -32,8 +32,8 @@ type Person struct {
 	Name   string `json:"name"`
 }
 
-// An Ask is a request to connect an account.
-type Ask struct {
+// A LinkRequest is a request to connect an account.
+type LinkRequest struct {
 	Provider *Provider
 	Owner    string
 	By       Person
@@ -68,7 +68,7 @@ type asking struct {
 
 // Invite returns how somebody connects the account. A model that calls again and again gets the same
 // invitation, and so do several simultaneous calls.
-func (m *Manager) Invite(ctx context.Context, ask Ask) (Invitation, error) {
+func (m *Manager) Invite(ctx context.Context, ask LinkRequest) (Invitation, error) {
 	scopes := strings.Join(ask.Scopes, " ")
 	at := accountKey{ask.Provider.Name, strings.Join([]string{ask.Owner, scopes, ask.By.Access, ask.By.Name, ask.Server}, "\x00")}
 	invite := m.inviteByLink
@@ -103,7 +103,7 @@ func (m *Manager) Invite(ctx context.Context, ask Ask) (Invitation, error) {
 }
 
 // inviteByLink returns a link made recently for the same purpose, or a new one.
-func (m *Manager) inviteByLink(ctx context.Context, ask Ask, at accountKey) (Invitation, error) {
+func (m *Manager) inviteByLink(ctx context.Context, ask LinkRequest, at accountKey) (Invitation, error) {
 	m.mu.Lock()
 	known, ok := m.invited.Get(at)
 	m.mu.Unlock()

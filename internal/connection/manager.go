@@ -41,7 +41,7 @@ type Credential struct {
 
 // A Manager returns credentials. It is safe for concurrent use. End it with [Manager.Close].
 type Manager struct {
-	store  Store
+	store  Vault
 	sealer *seal.Sealer
 	client *http.Client
 	log    *slog.Logger
@@ -81,7 +81,7 @@ type rest struct {
 
 // NewManager returns a manager of the connections in a store. client sends the requests for tokens; nil: that of
 // [NewClient].
-func NewManager(rows Store, sealer *seal.Sealer, client *http.Client, log *slog.Logger) *Manager {
+func NewManager(rows Vault, sealer *seal.Sealer, client *http.Client, log *slog.Logger) *Manager {
 	m := &Manager{
 		store: rows, sealer: sealer, client: cmp.Or(client, NewClient()), log: log,
 		changed: make(chan struct{}), flights: map[accountKey]*flight{},

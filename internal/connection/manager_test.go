@@ -145,7 +145,7 @@ func open(t *testing.T, dir string) *store.Connections {
 	return s.Connections()
 }
 
-func manager(t *testing.T, s connection.Store, i http.RoundTripper) *connection.Manager {
+func manager(t *testing.T, s connection.Vault, i http.RoundTripper) *connection.Manager {
 	t.Helper()
 	client := connection.NewClient()
 	client.Transport = i

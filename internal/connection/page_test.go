@@ -106,7 +106,7 @@ var (
 // invite returns the URL of a link.
 func (s *stage) invite(p *connection.Provider, by connection.Person) string {
 	s.t.Helper()
-	how, err := s.Invite(s.t.Context(), connection.Ask{Provider: p, Owner: "ada", By: by, Server: "farm"})
+	how, err := s.Invite(s.t.Context(), connection.LinkRequest{Provider: p, Owner: "ada", By: by, Server: "farm"})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -407,7 +407,7 @@ func TestTwoTabs(t *testing.T) {
 	links := [2]string{}
 	pages := [2]page{}
 	for i, server := range []string{"farm", "barn"} {
-		how, err := s.Invite(t.Context(), connection.Ask{Provider: s.provider, Owner: "ada", By: ada, Server: server})
+		how, err := s.Invite(t.Context(), connection.LinkRequest{Provider: s.provider, Owner: "ada", By: ada, Server: server})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -54,7 +54,7 @@ type endpoint struct {
 	userParam string          // the path's placeholder for the user; "": none
 	many      *manyServers    // that it offers; nil: it has a single one
 	source    *many.Source    // as its last answers are kept; nil: they are not
-	pins      *pin.Server     // of its tools; nil: they are not pinned
+	pins      *pin.Guardian   // of its tools; nil: they are not pinned
 	limits    *limits.Limits  // nil: there are none
 	access    *access.Access  // who may call; nil: everybody
 	users     *access.Users   // whom callers may be; nil: anybody

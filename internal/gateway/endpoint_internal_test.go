@@ -33,7 +33,7 @@ func TestEveryKeyCounts(t *testing.T) {
 			}
 			return cfg
 		}
-		g, err := NewReaching(Reach{Pins: struct{ pin.Store }{}}, parse(), set, slog.New(slog.DiscardHandler))
+		g, err := NewReaching(Reach{Pins: struct{ pin.Records }{}}, parse(), set, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -86,7 +86,7 @@ type Reach struct {
 	Lists       string       // the file that keeps what servers have last said; "": nothing does
 	Once        claims.Store // remembers the calls that are made once; nil: there are none
 	OnceTimes   claims.Times
-	Pins        pin.Store // keeps the tools of servers as they were first seen; nil: they are not
+	Pins        pin.Records // keeps the tools of servers as they were first seen; nil: they are not
 }
 
 // New returns the gateway for a configuration whose contracts are in set. Nothing may be added to set

@@ -90,7 +90,7 @@ func TestOnceVerifyCallThatWrites(t *testing.T) {
 // What a server says twice, or to another call, is no answer that is kept for this one.
 func TestOnceOddAnswers(t *testing.T) {
 	t.Parallel()
-	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+	for _, form := range []testkit.AnswerForm{testkit.JSON, testkit.SSE} {
 		for name, c := range map[string]struct {
 			fault testkit.Fault
 			good  bool

@@ -31,7 +31,7 @@ func both(t *testing.T, srv *testkit.Server, era testkit.Era, entry ...string) (
 // A shape is an era and a form of answers.
 type shape struct {
 	era  testkit.Era
-	form testkit.Form
+	form testkit.AnswerForm
 }
 
 func (s shape) String() string { return s.era.String() + "/" + s.form.String() }

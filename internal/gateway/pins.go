@@ -13,7 +13,7 @@ import (
 )
 
 // pinsOf returns the pins of a server, which outlive a reload; nil: it has none.
-func (g *Gateway) pinsOf(entry *config.Server) (*pin.Server, error) {
+func (g *Gateway) pinsOf(entry *config.Server) (*pin.Guardian, error) {
 	if !entry.Pins() {
 		return nil, nil
 	}
@@ -24,7 +24,7 @@ func (g *Gateway) pinsOf(entry *config.Server) (*pin.Server, error) {
 	if !ok {
 		kept, _ = g.pins.LoadOrStore(entry.Name, pin.NewServer(entry.Name, g.reach.Pins, g.log))
 	}
-	pins, _ := kept.(*pin.Server)
+	pins, _ := kept.(*pin.Guardian)
 	return pins, nil
 }
 
@@ -51,7 +51,7 @@ func (c *call) pinnedPage(result, cursor json.Value, old bool) (json.Value, erro
 	if c.on.pins == nil || list.Kind() != '[' {
 		return result, nil
 	}
-	page := &pin.Page{Cursor: json.Text(cursor, ""), Next: json.Text(result, "/nextCursor"), Private: c.on.listsDiffer(), Old: old}
+	page := &pin.ListPage{Cursor: json.Text(cursor, ""), Next: json.Text(result, "/nextCursor"), Private: c.on.listsDiffer(), Old: old}
 	page.Tools, _ = json.Items(list, math.MaxInt)
 	offered, err := c.on.pins.Offer(c.ctx, page)
 	if err != nil {

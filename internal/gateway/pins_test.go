@@ -23,7 +23,7 @@ func heldBack(front *gatewaytest.Front) int { return strings.Count(front.Log.Str
 const held = "the server has changed its tools"
 
 // pinFront starts a gateway whose endpoint is at path.
-func pinFront(tb testing.TB, s pin.Store, path, yaml string) *gatewaytest.Front {
+func pinFront(tb testing.TB, s pin.Records, path, yaml string) *gatewaytest.Front {
 	tb.Helper()
 	g, log := gatewaytest.NewReaching(tb, gateway.Reach{Pins: s, Dial: testkit.Dial, Pause: 1}, "store: sqlite:unused.db\n"+yaml)
 	return &gatewaytest.Front{URL: gatewaytest.Open(tb, g, true) + path, Gateway: g, Log: log}
@@ -57,7 +57,7 @@ func descriptions(tb testing.TB, c *testkit.Client) map[string]string {
 	return found
 }
 
-func accept(tb testing.TB, s pin.Store, tool string, want ...string) {
+func accept(tb testing.TB, s pin.Records, tool string, want ...string) {
 	tb.Helper()
 	got, err := pin.Accept(context.Background(), s, "farm", tool)
 	slices.Sort(got)
@@ -243,7 +243,7 @@ func TestPinsOfPrograms(t *testing.T) {
 			t.Parallel()
 			s, _ := onceStore(t)
 			const pinned = `{"name":"get_field","description":"Pinned.","inputSchema":{"type":"object","required":["a"]}}`
-			_, err := s.Pins().Save(t.Context(), "farm", &pin.Changes{Whole: true, Tools: []*pin.Tool{{Name: testkit.GetField, Pinned: pinned}}})
+			_, err := s.Pins().Save(t.Context(), "farm", &pin.Changes{Whole: true, Tools: []*pin.Pin{{Name: testkit.GetField, Pinned: pinned}}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -213,7 +213,7 @@ func TestDecideWithin(t *testing.T) {
 // An answer larger than max_result becomes a failure, or is broken off if it has begun.
 func TestMaxResult(t *testing.T) {
 	t.Parallel()
-	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+	for _, form := range []testkit.AnswerForm{testkit.JSON, testkit.SSE} {
 		for _, c := range []struct {
 			limit  string
 			size   int64
@@ -270,7 +270,7 @@ func TestLongLargeAnswerMemory(t *testing.T) {
 func testLargeAnswerMemory(t *testing.T) {
 	t.Helper()
 	const size = 100 << 20
-	for i, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+	for i, form := range []testkit.AnswerForm{testkit.JSON, testkit.SSE} {
 		if !testkit.Sampled(t, i, 2) {
 			continue
 		}

@@ -111,7 +111,7 @@ func fromHost(t *testing.T, entry ...string) passage {
 		srv.Next(testkit.GetField, faultOf(f))
 		h.Send(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"get_field","arguments":` + fieldArguments + `}}`)
 		for line := range h.Lines {
-			var m gatewaytest.Said
+			var m gatewaytest.HostMessage
 			if err := json.Unmarshal([]byte(line), &m); err != nil {
 				t.Fatal(err)
 			}

@@ -11,15 +11,15 @@ import (
 	"github.com/recoursehq/recourse/internal/policy/pin"
 )
 
-// Pins are the tools of servers as they were first seen. It implements [pin.Store].
+// Pins are the tools of servers as they were first seen. It implements [pin.Records].
 type Pins struct{ s *Store }
 
-var _ pin.Store = (*Pins)(nil)
+var _ pin.Records = (*Pins)(nil)
 
 // Pins returns the store's pins.
 func (s *Store) Pins() *Pins { return &Pins{s} }
 
-// Revision implements [pin.Store].
+// Revision implements [pin.Records].
 func (p *Pins) Revision(ctx context.Context, server string) (revision int64, err error) {
 	err = p.s.reads.QueryRowContext(ctx, "SELECT revision FROM pin_servers WHERE server = $1", server).Scan(&revision)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -28,9 +28,9 @@ func (p *Pins) Revision(ctx context.Context, server string) (revision int64, err
 	return revision, nil
 }
 
-// Load implements [pin.Store].
+// Load implements [pin.Records].
 func (p *Pins) Load(ctx context.Context, server string) (*pin.Record, error) {
-	r := &pin.Record{Tools: map[string]*pin.Tool{}}
+	r := &pin.Record{Tools: map[string]*pin.Pin{}}
 	// One statement, so that the tools are those of the revision.
 	rows, err := p.s.reads.QueryContext(ctx, "SELECT s.revision, s.whole, COALESCE(p.tool, ''), COALESCE(p.pinned, ''), "+
 		"COALESCE(p.waiting, ''), COALESCE(p.gone, 0), COALESCE(p.changed, 0) "+
@@ -40,7 +40,7 @@ func (p *Pins) Load(ctx context.Context, server string) (*pin.Record, error) {
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var t pin.Tool
+		var t pin.Pin
 		var whole, gone, changed int64
 		if err := rows.Scan(&r.Revision, &whole, &t.Name, &t.Pinned, &t.Waiting, &gone, &changed); err != nil {
 			return nil, fmt.Errorf("read pins: %w", err)
@@ -56,7 +56,7 @@ func (p *Pins) Load(ctx context.Context, server string) (*pin.Record, error) {
 	return r, nil
 }
 
-// Save implements [pin.Store].
+// Save implements [pin.Records].
 func (p *Pins) Save(ctx context.Context, server string, c *pin.Changes) (saved bool, err error) {
 	tx, err := p.s.writes.BeginTx(ctx, nil)
 	if err != nil {

@@ -15,9 +15,9 @@ func TestPins(t *testing.T) {
 		t.Helper()
 		pins, ctx := open(t, address).Pins(), t.Context()
 		at := time.Date(2026, 11, 28, 10, 0, 0, 0, time.UTC)
-		pay := &pin.Tool{Name: "pay", Pinned: `{"a":"\u0000"}`, Waiting: `{"b":2}`, Changed: at}
-		gone := &pin.Tool{Name: "gone", Pinned: `{}`, Gone: true, Changed: at}
-		first := &pin.Changes{Whole: true, Tools: []*pin.Tool{pay, gone, {Name: "look", Pinned: `{}`, Changed: at}}}
+		pay := &pin.Pin{Name: "pay", Pinned: `{"a":"\u0000"}`, Waiting: `{"b":2}`, Changed: at}
+		gone := &pin.Pin{Name: "gone", Pinned: `{}`, Gone: true, Changed: at}
+		first := &pin.Changes{Whole: true, Tools: []*pin.Pin{pay, gone, {Name: "look", Pinned: `{}`, Changed: at}}}
 		for _, want := range []bool{true, false} { // the second one is based on a revision that has passed
 			if saved, err := pins.Save(ctx, "shop", first); saved != want || err != nil {
 				t.Fatalf("saved %t, %v", saved, err)
@@ -29,7 +29,7 @@ func TestPins(t *testing.T) {
 		if saved, err := pins.Save(ctx, "shop", &pin.Changes{Since: 1, Whole: true, Dropped: []string{"look"}}); !saved || err != nil {
 			t.Errorf("saved %t, %v", saved, err)
 		}
-		want := &pin.Record{Revision: 2, Whole: true, Tools: map[string]*pin.Tool{"pay": pay, "gone": gone}}
+		want := &pin.Record{Revision: 2, Whole: true, Tools: map[string]*pin.Pin{"pay": pay, "gone": gone}}
 		if got, err := pins.Load(ctx, "shop"); err != nil || cmp.Diff(want, got) != "" {
 			t.Errorf("%v (-want +got):\n%s", err, cmp.Diff(want, got))
 		}

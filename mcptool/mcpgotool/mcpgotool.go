@@ -53,7 +53,7 @@ func Use(s *server.MCPServer, c *contract.Contract, options ...mcptool.Option) {
 
 type use struct {
 	server *server.MCPServer
-	calls  *handler.Server
+	calls  *handler.AuthorServer
 }
 
 func (u *use) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc {

@@ -116,7 +116,7 @@ func TestLimitInResult(t *testing.T) {
 	promises.Reads(t, "fieldmcp/reads-rate-limit-user", "fieldmcp/rate-limit-org-not-over-http")
 
 	for _, code := range []string{"RATE_LIMIT_ORG", "RATE_LIMIT_USER"} {
-		for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+		for _, form := range []testkit.AnswerForm{testkit.JSON, testkit.SSE} {
 			srv := testkit.NewServer(t, testkit.WithForm(form))
 			srv.Always(testkit.GetField, faults.ToolError("", `{"error":true,"code":"`+code+`","message":"Hill Farm is over its plan.","plan":{"calls":5},"retryable":true,"retryAfter":7}`))
 			client := systemtest.Through(t, testkit.Modern, nil, "contract: fieldmcp", "url: "+srv.URL())

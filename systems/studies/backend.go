@@ -34,8 +34,8 @@ type backend struct {
 	workspaces []*workspace
 	studies    []*study
 	people     []*person
-	asks       []*ask
-	endpoints  []*endpoint
+	asks       []*asking
+	endpoints  []*localEndpoint
 	chatbots   []*chatbot
 	uploads    []*upload
 }

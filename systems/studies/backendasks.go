@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-type ask struct {
+type asking struct {
 	Type        string   `json:"type"`
 	ID          string   `json:"id"`
 	WorkspaceID string   `json:"workspace_id"`
@@ -20,8 +20,8 @@ type ask struct {
 // A turn is a person whose answer to a question is still to come.
 type turn struct{ question, personID string }
 
-func (b *backend) ask(id string) (*ask, error) {
-	a, ok := find(b.asks, id, func(a *ask) string { return a.ID })
+func (b *backend) ask(id string) (*asking, error) {
+	a, ok := find(b.asks, id, func(a *asking) string { return a.ID })
 	if !ok {
 		return nil, notFound("ask")
 	}
@@ -30,11 +30,11 @@ func (b *backend) ask(id string) (*ask, error) {
 }
 
 func (b *backend) listAsks(r *http.Request) (any, error) {
-	return ofWorkspace(b, r, b.asks, func(a *ask) string { return a.WorkspaceID })
+	return ofWorkspace(b, r, b.asks, func(a *asking) string { return a.WorkspaceID })
 }
 
 func (b *backend) createAsk(r *http.Request) (any, error) {
-	in, err := read[ask](r)
+	in, err := read[asking](r)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (b *backend) createAsk(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &ask{Type: "ask", ID: b.newID(), WorkspaceID: w.ID, Question: in.Question, Answers: []string{}, Status: statusIdle}
+	a := &asking{Type: "ask", ID: b.newID(), WorkspaceID: w.ID, Question: in.Question, Answers: []string{}, Status: statusIdle}
 	if err := b.invite(a, in.PersonIDs, in.Question); err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (b *backend) askAgain(r *http.Request) (any, error) {
 }
 
 // invite makes people answer questions, one after the other.
-func (b *backend) invite(a *ask, people []string, questions ...string) error {
+func (b *backend) invite(a *asking, people []string, questions ...string) error {
 	w, err := b.workspace(a.WorkspaceID)
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (b *backend) getAsk(r *http.Request) (any, error) {
 }
 
 // hear adds the answer of a person who is there, does not decline, and is paid for.
-func (b *backend) hear(a *ask, next turn) {
+func (b *backend) hear(a *asking, next turn) {
 	p, err := b.person(next.personID)
 	if err != nil || p.declines {
 		return
@@ -137,7 +137,7 @@ func (b *backend) deleteAsk(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.asks = slices.DeleteFunc(b.asks, func(other *ask) bool { return other == a })
+	b.asks = slices.DeleteFunc(b.asks, func(other *asking) bool { return other == a })
 	return deleted{true}, nil
 }
 

@@ -62,23 +62,23 @@ func (b *backend) deleteChatbot(r *http.Request) (any, error) {
 // createEndpoint registers a tunnel. Ports that belong to the system are refused.
 func (b *backend) createEndpoint(r *http.Request) (any, error) {
 	const firstUserPort = 1024
-	in, err := read[endpoint](r)
+	in, err := read[localEndpoint](r)
 	if err != nil {
 		return nil, err
 	}
 	if in.Port < firstUserPort {
 		return nil, refuse(http.StatusUnprocessableEntity, "", "Ports below %d are not registered.", firstUserPort)
 	}
-	e := &endpoint{Type: "endpoint", ID: b.newID(), URL: in.URL, Port: in.Port}
+	e := &localEndpoint{Type: "endpoint", ID: b.newID(), URL: in.URL, Port: in.Port}
 	b.endpoints = append(b.endpoints, e)
 	return e, nil
 }
 
 func (b *backend) deleteEndpoint(r *http.Request) (any, error) {
-	e, ok := find(b.endpoints, r.PathValue("id"), func(e *endpoint) string { return e.ID })
+	e, ok := find(b.endpoints, r.PathValue("id"), func(e *localEndpoint) string { return e.ID })
 	if !ok {
 		return nil, notFound("endpoint")
 	}
-	b.endpoints = slices.DeleteFunc(b.endpoints, func(other *endpoint) bool { return other == e })
+	b.endpoints = slices.DeleteFunc(b.endpoints, func(other *localEndpoint) bool { return other == e })
 	return deleted{true}, nil
 }

@@ -27,7 +27,7 @@ func TestCreditsNeverBelowZero(t *testing.T) {
 			return w
 		}
 		person := b.people[6].ID
-		var made ask
+		var made asking
 		w := send(http.MethodPost, "/asks", `{"workspace_id":"`+solo.ID+`","question":"Tea?","person_ids":["`+person+`"]}`)
 		if err := json.Unmarshal(w.Body.Bytes(), &made); err != nil || w.Code != http.StatusOK {
 			t.Fatalf("%d %s", w.Code, w.Body)

@@ -29,7 +29,7 @@ func (b *backend) fill() {
 		names = append(names, b.addPerson(solo, name, "AT", nil).ID)
 	}
 	b.addStudy(rival, "Lunch", "What do you have for lunch?")
-	b.asks = append(b.asks, &ask{
+	b.asks = append(b.asks, &asking{
 		Type: "ask", ID: b.newID(), WorkspaceID: acme.ID, Question: "Tea or coffee?",
 		PersonIDs: []string{b.people[0].ID}, Answers: []string{b.people[0].answer("Tea or coffee?")}, Status: statusCompleted,
 	})

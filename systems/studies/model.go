@@ -106,8 +106,8 @@ type chatbot struct {
 	URL         string `json:"url"`
 }
 
-// endpoint is a tunnel to a user's machine.
-type endpoint struct {
+// localEndpoint is a tunnel to a user's machine.
+type localEndpoint struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`
 	URL  string `json:"url"`

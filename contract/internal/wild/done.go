@@ -94,6 +94,6 @@ var reBroke = regexp.MustCompile(`(?i)\b(?:ECONNRESET|EPIPE|socket hang up|conne
 
 // afterBreak reports whether a text that says what could not be connected to says before that a connection broke: then it tells of an
 // attempt to connect again, and what was sent before may have arrived.
-func (f *finding) afterBreak() bool {
+func (f *hit) afterBreak() bool {
 	return f.e.Effect == recourse.EffectNone && f.e.Kind.Class() == recourse.ClassUpstream && f.at > 0 && reBroke.MatchString(f.text[:f.at])
 }

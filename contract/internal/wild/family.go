@@ -373,7 +373,7 @@ func (f *Family) meaning(code string) (best *familyCode, exact bool) {
 func (f *Family) rule(v *recourse.Violation) (names []string) {
 	for _, r := range f.rules {
 		for _, form := range r.from {
-			said, found := *v, finding{}
+			said, found := *v, hit{}
 			if !form.fits(&said, &found) {
 				continue
 			}
@@ -386,7 +386,7 @@ func (f *Family) rule(v *recourse.Violation) (names []string) {
 }
 
 // fits reports whether a violation has the word or the sentence, and stores the values in the sentence.
-func (r ruleForm) fits(v *recourse.Violation, found *finding) bool {
+func (r ruleForm) fits(v *recourse.Violation, found *hit) bool {
 	if r.sentence == nil {
 		return v.Rule != "" && hasWildcard(r.word, v.Rule) || v.Message != "" && hasWildcard(r.word, v.Message)
 	}

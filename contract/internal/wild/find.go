@@ -28,13 +28,13 @@ func Find(own []*Family, now time.Time, text string, objects []*json.Node) (f Fi
 	return Finding{}, false
 }
 
-func (f *finding) public() Finding {
+func (f *hit) public() Finding {
 	return Finding{Error: &f.e, Sign: "family " + f.form.family.Name(), Last: f.form.family.File.Last}
 }
 
 // find returns what the families make of an answer, completed with the members that the objects of many systems share;
 // nil if nothing.
-func find(own []*Family, now time.Time, text string, objects []*json.Node) *finding {
+func find(own []*Family, now time.Time, text string, objects []*json.Node) *hit {
 	s := &search{now: now}
 	objects = withInner(text, objects)
 	s.parts(indexes(own), text, objects)
@@ -63,7 +63,7 @@ func find(own []*Family, now time.Time, text string, objects []*json.Node) *find
 
 // objections adds to a finding about arguments the violations that no form reads: sentences by parameter, and Ajv's clauses
 // in the sentence.
-func (f *finding) objections(objects []*json.Node) {
+func (f *hit) objections(objects []*json.Node) {
 	e := &f.e
 	if e.Kind.Class() != recourse.ClassInput {
 		return

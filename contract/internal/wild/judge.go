@@ -29,7 +29,7 @@ const (
 
 // judge decides what a finding says: the meaning of its code, else the violations or the form's kind, else
 // the HTTP status.
-func (f *finding) judge() {
+func (f *hit) judge() {
 	e, family := &f.e, f.form.family
 	f.place()
 	listed, exact := family.meaning(e.Upstream.Code)
@@ -68,7 +68,7 @@ func (f *finding) judge() {
 }
 
 // weigh adapts the rank to how sure the words are, and what they are about; listed is the meaning of the code, or nil.
-func (f *finding) weigh(listed *familyCode) {
+func (f *hit) weigh(listed *familyCode) {
 	last := f.form.family.File.Last
 	switch {
 	case f.rank == 0:
@@ -105,7 +105,7 @@ func (f *familyForm) rank() int {
 
 // place completes the violations: each name below a parameter becomes one of its own, the pointer and the
 // parameter are derived from each other, and the system's words for rules become JSON Schema keywords.
-func (f *finding) place() {
+func (f *hit) place() {
 	var list []recourse.Violation
 	for i, v := range f.e.Violations {
 		v.Message = strings.TrimSpace(v.Message)
@@ -165,9 +165,9 @@ func wanted(message string) string {
 }
 
 // isSetup reports whether the finding says that a person has to set something up at the server.
-func (f *finding) isSetup() bool {
+func (f *hit) isSetup() bool {
 	return f.rank >= rankSetupLast && f.e.Retry == recourse.RetryAfterSetup
 }
 
 // isJob reports whether the finding says that a command or a script has failed.
-func (f *finding) isJob() bool { return f.rank > 0 && f.e.Kind == recourse.KindJobFailed }
+func (f *hit) isJob() bool { return f.rank > 0 && f.e.Kind == recourse.KindJobFailed }

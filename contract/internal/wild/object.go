@@ -45,7 +45,7 @@ type patternList struct {
 const maxPatternItems = 20
 
 // read reports whether n matches p, and stores the values in base.
-func (p *pattern) read(n *json.Node, base reflect.Value, found *finding) bool {
+func (p *pattern) read(n *json.Node, base reflect.Value, found *hit) bool {
 	raw := n.Raw
 	switch {
 	case p.constant != nil:
@@ -87,7 +87,7 @@ func isConstant(raw, constant json.Value) bool {
 	return (kind == '{' || kind == '[') && bytes.Equal(json.Compact(raw), constant)
 }
 
-func (p *pattern) readMembers(n *json.Node, base reflect.Value, found *finding) bool {
+func (p *pattern) readMembers(n *json.Node, base reflect.Value, found *hit) bool {
 	if n.Raw.Kind() != '{' {
 		return false
 	}
@@ -114,7 +114,7 @@ func (p *pattern) names(n *json.Node) bool {
 	})
 }
 
-func (l *patternList) read(n *json.Node, base reflect.Value, found *finding) bool {
+func (l *patternList) read(n *json.Node, base reflect.Value, found *hit) bool {
 	values := n.Items(maxPatternItems)
 	var names []string
 	if l.name != nil {
@@ -143,12 +143,12 @@ func (l *patternList) read(n *json.Node, base reflect.Value, found *finding) boo
 }
 
 // storeText stores a text that is part of another.
-func (f *finding) storeText(at *language.Path, base reflect.Value, text string) {
+func (f *hit) storeText(at *language.Path, base reflect.Value, text string) {
 	f.store(at, base, json.NodeOfText(text))
 }
 
 // store stores a value, and reports whether it is valid there.
-func (f *finding) store(at *language.Path, base reflect.Value, n *json.Node) bool {
+func (f *hit) store(at *language.Path, base reflect.Value, n *json.Node) bool {
 	text, isText := n.Text()
 	switch {
 	case n.Raw.Kind() == 'n' || isText && text == "":

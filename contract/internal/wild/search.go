@@ -22,8 +22,8 @@ const (
 	maxSearchedObject = 64 << 10
 )
 
-// A finding is a match of one form.
-type finding struct {
+// A hit is a match of one form.
+type hit struct {
 	form   *familyForm
 	now    time.Time
 	e      recourse.Error
@@ -36,10 +36,10 @@ type finding struct {
 	names  map[int][]string // names below the parameter, by violation
 }
 
-func (f *finding) record() reflect.Value { return reflect.ValueOf(&f.e).Elem() }
+func (f *hit) record() reflect.Value { return reflect.ValueOf(&f.e).Elem() }
 
 // name adds a name below the parameter of the current violation.
-func (f *finding) name(name string) {
+func (f *hit) name(name string) {
 	if f.names == nil {
 		f.names = map[int][]string{}
 	}
@@ -50,17 +50,17 @@ func (f *finding) name(name string) {
 type search struct {
 	now      time.Time
 	weak     []*Family // if set, only their weak forms count
-	findings []*finding
-	spare    *finding // an unused finding
+	findings []*hit
+	spare    *hit // an unused finding
 }
 
 // finding returns a new one.
-func (s *search) finding(form *familyForm) *finding {
+func (s *search) finding(form *familyForm) *hit {
 	f := s.spare
 	if s.spare = nil; f == nil {
-		f = new(finding)
+		f = new(hit)
 	}
-	*f = finding{form: form, now: s.now}
+	*f = hit{form: form, now: s.now}
 	language.Store(form.set, f.record())
 	return f
 }
@@ -122,7 +122,7 @@ func isQuoted(text string, at int) bool {
 
 // has reports whether there already is a finding of the form that matched as much.
 func (s *search) has(f *familyForm, fixed int) bool {
-	return slices.ContainsFunc(s.findings, func(other *finding) bool { return other.form == f && other.fixed >= fixed })
+	return slices.ContainsFunc(s.findings, func(other *hit) bool { return other.form == f && other.fixed >= fixed })
 }
 
 // counts reports whether this search looks for the form.
@@ -131,7 +131,7 @@ func (s *search) counts(f *familyForm) bool {
 }
 
 // capture stores the text captured at a place.
-func (f *finding) capture(c capture, base reflect.Value) {
+func (f *hit) capture(c capture, base reflect.Value) {
 	switch c.at.path.Src {
 	case placeAny, placeWords:
 	case placeNames:
@@ -161,7 +161,7 @@ func namesIn(list string) []string {
 }
 
 // violations reads the violations that a text lists, in order.
-func (f *finding) violations(text string) {
+func (f *hit) violations(text string) {
 	type place struct {
 		at, end  int
 		isOpen   bool // its last place extends to the next violation
@@ -221,11 +221,11 @@ func (s *search) object(x *index, root *json.Node) {
 }
 
 // result merges the findings; nil if none says what happened.
-func (s *search) result() *finding {
+func (s *search) result() *hit {
 	for _, f := range s.findings {
 		f.judge()
 	}
-	slices.SortStableFunc(s.findings, func(a, b *finding) int {
+	slices.SortStableFunc(s.findings, func(a, b *hit) int {
 		return cmp.Or(b.rank-a.rank, b.fixed-a.fixed, a.at-b.at)
 	})
 	if len(s.findings) == 0 || s.findings[0].rank == 0 {
@@ -239,7 +239,7 @@ func (s *search) result() *finding {
 		}
 	}
 	family := best.form.family
-	if i := slices.IndexFunc(s.findings, (*finding).isJob); i >= 0 && e.Kind == recourse.KindInternal {
+	if i := slices.IndexFunc(s.findings, (*hit).isJob); i >= 0 && e.Kind == recourse.KindInternal {
 		// What a command or a script says of itself is no defect of the server that ran it.
 		e.Kind, e.Retry = recourse.KindJobFailed, s.findings[i].e.Retry
 	}
@@ -254,7 +254,7 @@ func (s *search) result() *finding {
 	case recourse.ClassUpstream:
 		e.Violations = nil // whatever the object calls so
 	case recourse.ClassAuth:
-		if slices.ContainsFunc(s.findings, (*finding).isSetup) {
+		if slices.ContainsFunc(s.findings, (*hit).isSetup) {
 			e.Retry = recourse.RetryAfterSetup // the key is the server's own
 		}
 	default:
@@ -277,7 +277,7 @@ func (s *search) result() *finding {
 var reCause = regexp.MustCompile(`^[^\n.;]*(?:\.\S[^\n.;]*)*?:\s|(?i)\b(?:error|reason|cause|details?|message):\s`)
 
 // cause returns the finding that says why, if the best one says what failed and the text goes on with the reason.
-func (s *search) cause(best *finding) *finding {
+func (s *search) cause(best *hit) *hit {
 	if !best.form.wrapper {
 		return best
 	}
@@ -310,7 +310,7 @@ func (s *search) provider() (name string) {
 }
 
 // add merges another finding into it.
-func (f *finding) add(other *finding) {
+func (f *hit) add(other *hit) {
 	e, o := &f.e, &other.e
 	if e.RetryAfter == 0 {
 		e.RetryAfter = o.RetryAfter

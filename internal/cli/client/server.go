@@ -43,7 +43,7 @@ func (l *ServerFlags) connect(ctx context.Context, env *term.Environment, comman
 		stderr := Stderr(env)
 		cmd := exec.CommandContext(context.WithoutCancel(ctx), command[0], command[1:]...)
 		cmd.Env, cmd.Stderr = env.Environ, stderr
-		session, err := client.Connect(ctx, &program{cmd: cmd}, nil)
+		session, err := client.Connect(ctx, &childServer{cmd: cmd}, nil)
 		if err != nil {
 			_ = stderr.Close() // the failure has been reported
 			return nil, StartFailure(command[0], err)

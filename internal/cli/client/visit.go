@@ -25,8 +25,8 @@ import (
 	"github.com/recoursehq/recourse/internal/upstream/process"
 )
 
-// A Place is where an MCP server is: a program to start, or a URL.
-type Place struct {
+// A Location is where an MCP server is: a program to start, or a URL.
+type Location struct {
 	Command []string
 	Env     []string // of the program, all of it
 	Cwd     string
@@ -66,7 +66,7 @@ func (v *Visits) Wait() { v.all.Wait() }
 
 // Visit starts or reaches the server, asks for its tools, and leaves; nothing of the program is left running. The error says
 // why that failed, for a program with what it wrote about it. The visit is never nil.
-func (p *Place) Visit(ctx context.Context) (*Visit, error) {
+func (p *Location) Visit(ctx context.Context) (*Visit, error) {
 	ctx, cancel := context.WithTimeout(ctx, ToolsTimeout)
 	defer cancel()
 	v := &Visit{}
@@ -83,7 +83,7 @@ func (p *Place) Visit(ctx context.Context) (*Visit, error) {
 }
 
 // start looks at a program.
-func (p *Place) start(ctx context.Context, v *Visit) error {
+func (p *Location) start(ctx context.Context, v *Visit) error {
 	if err := CheckProgram(p.Command); err != nil && p.Cwd == "" {
 		return err
 	}
@@ -91,7 +91,7 @@ func (p *Place) start(ctx context.Context, v *Visit) error {
 	stderr := visible.Lines(said, func(line string) string { return redact.Log(visible.Escape(line)) })
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), p.Command[0], p.Command[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stderr = p.Cwd, p.Env, stderr
-	to := &program{cmd: cmd}
+	to := &childServer{cmd: cmd}
 	err := v.look(ctx, to)
 	to.end()
 	_ = stderr.Close() // what it wrote last
@@ -116,21 +116,21 @@ func (v *Visit) look(ctx context.Context, to mcp.Transport) error {
 	return err
 }
 
-// A program is a server in a process group of its own, of which nothing is left when its connection is closed.
-type program struct {
+// A childServer is a server in a process group of its own, of which nothing is left when its connection is closed.
+type childServer struct {
 	cmd   *exec.Cmd
 	group process.Group
 	in    io.WriteCloser
 	over  sync.Once
 }
 
-var _ mcp.Transport = (*program)(nil)
+var _ mcp.Transport = (*childServer)(nil)
 
 // leave is how long a program may take to end once its input has.
 const leave = 2 * time.Second
 
 // Connect starts the program.
-func (p *program) Connect(ctx context.Context) (mcp.Connection, error) {
+func (p *childServer) Connect(ctx context.Context) (mcp.Connection, error) {
 	in, err := p.cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -147,16 +147,16 @@ func (p *program) Connect(ctx context.Context) (mcp.Connection, error) {
 }
 
 // Write writes to the program's input.
-func (p *program) Write(b []byte) (int, error) { return p.in.Write(b) }
+func (p *childServer) Write(b []byte) (int, error) { return p.in.Write(b) }
 
 // Close ends the program.
-func (p *program) Close() error {
+func (p *childServer) Close() error {
 	p.end()
 	return nil
 }
 
 // end ends the program's input, and whatever of it does not leave then.
-func (p *program) end() {
+func (p *childServer) end() {
 	p.over.Do(func() {
 		if p.in == nil { // it has not been started
 			return

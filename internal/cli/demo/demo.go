@@ -74,8 +74,8 @@ const (
 	freeListen     = "127.0.0.1:0"
 )
 
-// seen is what an agent sees of a scene, without and with Recourse.
-type seen struct {
+// shown is what an agent sees of a scene, without and with Recourse.
+type shown struct {
 	title, call   string
 	without, with string
 }
@@ -93,7 +93,7 @@ type Show struct {
 	// With are the settings of the reference system.
 	With Settings
 
-	saw func(seen) // is told of each scene; may be nil
+	saw func(shown) // is told of each scene; may be nil
 }
 
 // quiet is a level above all records.
@@ -145,7 +145,7 @@ func (s *Show) gateway(ctx context.Context, ln net.Listener) error {
 		return err
 	}
 	defer g.Close()
-	var beside parts
+	var beside started
 	defer beside.close()
 	if !s.Once {
 		if err := s.openConsole(ctx, &beside, g); err != nil {
@@ -168,7 +168,7 @@ func (s *Show) gateway(ctx context.Context, ln net.Listener) error {
 }
 
 // openConsole serves the console and prints its address.
-func (s *Show) openConsole(ctx context.Context, beside *parts, g *gateway.Gateway) error {
+func (s *Show) openConsole(ctx context.Context, beside *started, g *gateway.Gateway) error {
 	rows, err := beside.store(ctx)
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ func (s *Show) play(ctx context.Context, f *farm, direct, through string) error 
 		if err != nil {
 			return fmt.Errorf("scene %d: %w", i+1, err)
 		}
-		this := seen{title: scene.title, call: scene.tool + " " + string(arguments)}
+		this := shown{title: scene.title, call: scene.tool + " " + string(arguments)}
 		printf(s.Out, "\n%2d. %s\n    %s\n", i+1, this.title, this.call)
 		for _, side := range []struct {
 			name, url string

@@ -40,7 +40,7 @@ const callEvery = 2 * time.Second
 // A ranch is a stand-in for John Deere, a server that calls it, a gateway that keeps the farmer's account there, and an
 // agent.
 type ranch struct {
-	parts
+	started
 
 	deereURL   string
 	key        string // the agent's API key

@@ -18,21 +18,21 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
-// parts are what a demonstration has started. What was started last ends first.
-type parts struct{ ends []func() }
+// started are what a demonstration has started. What was started last ends first.
+type started struct{ ends []func() }
 
 // later adds something to do at the end.
-func (p *parts) later(end func()) { p.ends = append(p.ends, end) }
+func (p *started) later(end func()) { p.ends = append(p.ends, end) }
 
 // close ends all of them.
-func (p *parts) close() {
+func (p *started) close() {
 	for _, end := range slices.Backward(p.ends) {
 		end()
 	}
 }
 
 // serve serves a handler, on a free port if the usual address is taken, and returns its URL.
-func (p *parts) serve(ctx context.Context, usual string, handler http.Handler) (string, error) {
+func (p *started) serve(ctx context.Context, usual string, handler http.Handler) (string, error) {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", usual)
 	if err != nil {
 		ln, err = (&net.ListenConfig{}).Listen(ctx, "tcp", freeListen)
@@ -52,7 +52,7 @@ func (p *parts) serve(ctx context.Context, usual string, handler http.Handler) (
 }
 
 // folder returns an empty folder.
-func (p *parts) folder() (string, error) {
+func (p *started) folder() (string, error) {
 	dir, err := os.MkdirTemp("", "recourse-demo-")
 	if err == nil {
 		p.later(func() { _ = os.RemoveAll(dir) })
@@ -61,7 +61,7 @@ func (p *parts) folder() (string, error) {
 }
 
 // store opens an empty store.
-func (p *parts) store(ctx context.Context) (*store.Store, error) {
+func (p *started) store(ctx context.Context) (*store.Store, error) {
 	dir, err := p.folder()
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (p *parts) store(ctx context.Context) (*store.Store, error) {
 }
 
 // console shows a gateway in a browser, and returns the URL.
-func (p *parts) console(
+func (p *started) console(
 	ctx context.Context, usual string, g *gateway.Gateway, s *store.Store, accounts *connection.Manager, log *slog.Logger,
 ) (string, error) {
 	settings := &config.Journal{Failures: true, Successes: 1, Keep: time.Hour, MaxSize: 64 << 20, Arguments: config.ArgumentsMasked}

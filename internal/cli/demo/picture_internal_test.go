@@ -34,15 +34,15 @@ var inPicture = []string{
 
 // picture makes the calls of the demonstration and draws some of them, as SVG.
 func picture(ctx context.Context) ([]byte, error) {
-	var all []seen
+	var all []shown
 	s := &Show{
 		Out: io.Discard, Log: slog.New(slog.DiscardHandler), Level: new(slog.LevelVar), Listen: "127.0.0.1:0", Once: true,
-		saw: func(this seen) { all = append(all, this) },
+		saw: func(this shown) { all = append(all, this) },
 	}
 	if err := s.Gateway(ctx); err != nil {
 		return nil, err
 	}
-	var shown []seen
+	var shown []shown
 	for _, title := range inPicture {
 		for _, this := range all {
 			if this.title == title {
@@ -72,7 +72,7 @@ type sheet struct {
 }
 
 // draw draws the scenes one below the other; each shows what an agent sees without and with Recourse, side by side.
-func draw(scenes []seen) []byte {
+func draw(scenes []shown) []byte {
 	s := &sheet{y: 36}
 	s.text(margin, "head bad", "without Recourse")
 	s.text(middle, "head good", "with Recourse")

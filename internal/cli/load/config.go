@@ -18,8 +18,8 @@ import (
 	"github.com/recoursehq/recourse/internal/config/hosts"
 )
 
-// A Reading is a configuration that was read, with its files.
-type Reading struct {
+// Loaded is a configuration that was read, with its files.
+type Loaded struct {
 	Config    *config.Config
 	Contracts *contract.Set // the built-in ones, and those of the configuration
 	Files     Fingerprints
@@ -27,13 +27,13 @@ type Reading struct {
 	Left      map[string]string // servers that only their host can start, each with what only the host knows
 }
 
-func newReading() *Reading { return &Reading{Contracts: contract.Builtin(), Files: Fingerprints{}} }
+func newReading() *Loaded { return &Loaded{Contracts: contract.Builtin(), Files: Fingerprints{}} }
 
 // Fingerprints are the hashes of files, and of lists of files; a file that cannot be read has a zero hash.
-type Fingerprints map[source][sha256.Size]byte
+type Fingerprints map[watchedFile][sha256.Size]byte
 
-// A source is a file or, with an entry of include, the files in a folder that it stands for.
-type source struct{ path, include string }
+// A watchedFile is a file or, with an entry of include, the files in a folder that it stands for.
+type watchedFile struct{ path, include string }
 
 // Current returns the fingerprints of the same files now.
 func (f Fingerprints) Current() Fingerprints {
@@ -49,7 +49,7 @@ func (f Fingerprints) Current() Fingerprints {
 }
 
 func (f Fingerprints) read(path string) ([]byte, error) {
-	of := source{path: path}
+	of := watchedFile{path: path}
 	f[of] = [sha256.Size]byte{}
 	src, err := os.ReadFile(filepath.Clean(path))
 	if err == nil {
@@ -60,13 +60,13 @@ func (f Fingerprints) read(path string) ([]byte, error) {
 
 func (f Fingerprints) list(dir, entry string) ([]string, error) {
 	files, err := config.ListFiles(dir, entry)
-	f[source{dir, entry}] = sha256.Sum256([]byte(strings.Join(files, "\x00")))
+	f[watchedFile{dir, entry}] = sha256.Sum256([]byte(strings.Join(files, "\x00")))
 	return files, err
 }
 
 // Config reads a configuration file, and the contract files in it. Even with an error, the reading says
 // which files those are.
-func Config(path string, lookupEnv func(name string) (string, bool)) (*Reading, error) {
+func Config(path string, lookupEnv func(name string) (string, bool)) (*Loaded, error) {
 	r := newReading()
 	src, err := r.Files.read(path)
 	if err != nil {
@@ -89,7 +89,7 @@ func Show(path string, lookupEnv func(name string) (string, bool)) (string, erro
 }
 
 // options are those with which the reading takes note of the files.
-func (r *Reading) options(lookupEnv func(name string) (string, bool)) config.Options {
+func (r *Loaded) options(lookupEnv func(name string) (string, bool)) config.Options {
 	return config.Options{
 		LookupEnv:      lookupEnv,
 		KnownContracts: r.Contracts.Names(),
@@ -109,7 +109,7 @@ func (r *Reading) options(lookupEnv func(name string) (string, bool)) config.Opt
 
 // HostsConfig reads a hosts file as a configuration of the servers in it. Even with an error, the reading says
 // which file that is.
-func HostsConfig(path string, lookupEnv func(name string) (string, bool)) (*Reading, error) {
+func HostsConfig(path string, lookupEnv func(name string) (string, bool)) (*Loaded, error) {
 	r := newReading()
 	src, err := r.Files.read(path)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // announce logs what is served, and what an operator should know about it.
-func announce(ctx context.Context, r *load.Reading, at net.Addr, log *slog.Logger) {
+func announce(ctx context.Context, r *load.Loaded, at net.Addr, log *slog.Logger) {
 	cfg := r.Config
 	for _, name := range slices.Sorted(maps.Keys(r.Left)) {
 		log.LogAttrs(ctx, slog.LevelWarn, "not served: only the host can start it",

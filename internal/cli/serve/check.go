@@ -82,7 +82,7 @@ func checkStore(ctx context.Context, env *term.Environment, cfg *config.Config) 
 }
 
 // warnings returns what an operator should know about a configuration without mistakes.
-func warnings(r *load.Reading) []string {
+func warnings(r *load.Loaded) []string {
 	return slices.Concat(warningsOfUsers(r), warningsOfTimeouts(r))
 }
 
@@ -99,7 +99,7 @@ func howToInstall(missing string) string {
 }
 
 // Check reports whether a file can be served, as `serve --check` does. Without a reading, it cannot even be read.
-func Check(ctx context.Context, env *term.Environment, path string) (*load.Reading, error) {
+func Check(ctx context.Context, env *term.Environment, path string) (*load.Loaded, error) {
 	c := &Command{Config: path, Check: true}
 	r, err := c.read(env)
 	if err != nil {
@@ -109,7 +109,7 @@ func Check(ctx context.Context, env *term.Environment, path string) (*load.Readi
 }
 
 // check reports that the configuration can be served, and where each server would be.
-func (c *Command) check(ctx context.Context, env *term.Environment, r *load.Reading) error {
+func (c *Command) check(ctx context.Context, env *term.Environment, r *load.Loaded) error {
 	cfg := r.Config
 	file := c.Config
 	if c.HostsFile != "" {

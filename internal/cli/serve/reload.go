@@ -43,7 +43,7 @@ type watcher struct {
 // newWatcher returns the watcher for a gateway that serves r. Until close SIGHUP does not end the program, also while it answers
 // the last calls.
 func newWatcher(
-	c *Command, env *term.Environment, g *gateway.Gateway, kept *storage, log *slog.Logger, level *slog.LevelVar, r *load.Reading,
+	c *Command, env *term.Environment, g *gateway.Gateway, kept *storage, log *slog.Logger, level *slog.LevelVar, r *load.Loaded,
 ) *watcher {
 	w := &watcher{
 		command: c, env: env, gateway: g, kept: kept, log: log, level: level,

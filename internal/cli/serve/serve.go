@@ -137,7 +137,7 @@ func checkListen(address string) error {
 
 // read reads the configuration file and the contract files in it, or the hosts file. Even with an
 // error, the reading says which files those are.
-func (c *Command) read(env *term.Environment) (*load.Reading, error) {
+func (c *Command) read(env *term.Environment) (*load.Loaded, error) {
 	read, path := load.Config, c.Config
 	if c.HostsFile != "" {
 		read, path = load.HostsConfig, c.HostsFile

@@ -97,7 +97,7 @@ func (s *storage) once() once.Store {
 }
 
 // pins returns the tools of servers as they were first seen; nil without a store.
-func (s *storage) pins() pin.Store {
+func (s *storage) pins() pin.Records {
 	if s.store == nil {
 		return nil
 	}

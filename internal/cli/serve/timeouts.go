@@ -12,7 +12,7 @@ import (
 const clientTimeout = time.Minute
 
 // warningsOfTimeouts returns which calls may last longer than their clients wait.
-func warningsOfTimeouts(r *load.Reading) (warnings []string) {
+func warningsOfTimeouts(r *load.Loaded) (warnings []string) {
 	warn := func(whose string, timeout time.Duration) {
 		if timeout >= clientTimeout {
 			warnings = append(warnings, fmt.Sprintf("%s: its `timeout` of %s is longer than most clients wait (60 s): "+

@@ -12,7 +12,7 @@ import (
 
 // warningsOfUsers returns what an operator should know about paths that name the user: where callers may be anybody, and where
 // everybody gets the same user's data.
-func warningsOfUsers(r *load.Reading) (warnings []string) {
+func warningsOfUsers(r *load.Loaded) (warnings []string) {
 	for _, s := range r.Config.Servers {
 		paths := []string{s.Path}
 		for _, e := range r.Config.Endpoints {
@@ -44,12 +44,12 @@ func namesUser(path string) bool {
 }
 
 // asksItself reports whether a server gets the client's own credentials, with which it can decide itself.
-func asksItself(r *load.Reading, s *config.Server) bool {
+func asksItself(r *load.Loaded, s *config.Server) bool {
 	asked := slices.Concat(sessionOf(r, s).Credentials, []string{"Authorization"})
 	return slices.ContainsFunc(asked, func(name string) bool { return slices.Contains(s.Forward, http.CanonicalHeaderKey(name)) })
 }
 
-func sessionOf(r *load.Reading, s *config.Server) contract.SessionRule {
+func sessionOf(r *load.Loaded, s *config.Server) contract.SessionRule {
 	if c, ok := r.Contracts.Get(s.Contract); ok {
 		return c.Session
 	}
@@ -57,7 +57,7 @@ func sessionOf(r *load.Reading, s *config.Server) contract.SessionRule {
 }
 
 // warningsOfServer returns whose data a server gives that is not told the user, or whose URL says another.
-func warningsOfServer(r *load.Reading, s *config.Server) (warnings []string) {
+func warningsOfServer(r *load.Loaded, s *config.Server) (warnings []string) {
 	session := sessionOf(r, s)
 	for _, path := range []string{session.Path, s.Path} {
 		if user := s.FixedUser(path); user != "" {

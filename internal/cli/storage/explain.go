@@ -97,11 +97,11 @@ func (c *ExplainCommand) Run(ctx context.Context, env *term.Environment) error {
 }
 
 // forms returns the failure as each of the contracts writes it, by their names.
-func forms(reading *explain.Reading, set *contract.Set, shown []*contract.Contract, of explain.ToolFacts) (map[string]explain.Form, error) {
+func forms(reading *explain.Reading, set *contract.Set, shown []*contract.Contract, of explain.ToolFacts) (map[string]explain.WireForm, error) {
 	if reading.Failure == nil || len(shown) == 0 {
 		return nil, nil
 	}
-	written := map[string]explain.Form{}
+	written := map[string]explain.WireForm{}
 	for _, as := range shown {
 		answer, err := reading.Told(set, as, of)
 		if err != nil {

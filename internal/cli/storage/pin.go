@@ -125,7 +125,7 @@ func (c *pinShowCommand) Run(ctx context.Context, env *term.Environment) error {
 }
 
 // showDifference prints the values by which the definitions of a tool differ, each with its place.
-func showDifference(env *term.Environment, t *pin.Tool) {
+func showDifference(env *term.Environment, t *pin.Pin) {
 	for _, v := range t.Values() {
 		place := visible.Escape(v.Place)
 		if t.Change() == "" {

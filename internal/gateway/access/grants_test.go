@@ -171,7 +171,7 @@ func TestGrantsInEveryContract(t *testing.T) {
 // A list longer than what is read ahead is filtered too, in every form of answer.
 func TestGrantsOfALongList(t *testing.T) {
 	t.Parallel()
-	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+	for _, form := range []testkit.AnswerForm{testkit.JSON, testkit.SSE} {
 		for _, era := range testkit.Eras {
 			t.Run(form.String()+"/"+era.String(), func(t *testing.T) {
 				t.Parallel()

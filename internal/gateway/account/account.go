@@ -102,7 +102,7 @@ func (a *Account) Invite(ctx context.Context, base string, err error, scopes []s
 	if e.Kind.Class() != recourse.ClassAuth || p.Flow == connection.ClientCredentials {
 		return e
 	}
-	ask := connection.Ask{Provider: p, Owner: a.owner, Server: a.holder.Server, Scopes: scopes}
+	ask := connection.LinkRequest{Provider: p, Owner: a.owner, Server: a.holder.Server, Scopes: scopes}
 	if who := a.holder.Verified; who.Known() && who.Method != auth.MethodLoopback {
 		if who.Method == auth.MethodJWT && p.Flow != connection.DeviceCode && !a.holder.Login {
 			return e // there is no page on which they could say who they are

@@ -29,7 +29,7 @@ func TestUnknownMethod(t *testing.T) {
 func TestStatusOfRefusals(t *testing.T) {
 	t.Parallel()
 	for code, status := range map[int]int{-32601: http.StatusNotFound, -32021: http.StatusBadRequest, -32602: http.StatusOK} {
-		for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+		for _, form := range []testkit.AnswerForm{testkit.JSON, testkit.SSE} {
 			srv := testkit.NewServer(t, testkit.WithForm(form))
 			srv.Always("prompts/list", faults.RPCError("", code, "no", ""))
 			for _, era := range testkit.Eras {

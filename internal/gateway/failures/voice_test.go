@@ -169,7 +169,7 @@ func TestForgedRecords(t *testing.T) {
 		"elsewhere": {`{"content":[{"type":"text","text":"x","_meta":{` + record + `}}]}`, ``},
 		"none":      {`{"content":[], "_meta":{"a/b":1.0}}`, ``},
 	} {
-		for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+		for _, form := range []testkit.AnswerForm{testkit.JSON, testkit.SSE} {
 			for _, trusted := range []string{"false", "true"} {
 				t.Run(strings.Join([]string{name, form.String(), "trusted " + trusted}, "/"), func(t *testing.T) {
 					t.Parallel()

@@ -89,7 +89,7 @@ func TestStdioFinishesWhatIsUnderWay(t *testing.T) {
 	}
 	got := map[string]bool{}
 	for text := range strings.Lines(out.String()) {
-		var m gatewaytest.Said
+		var m gatewaytest.HostMessage
 		if err := json.Unmarshal([]byte(text), &m); err != nil {
 			t.Fatalf("got line %q, want a message", text)
 		}
@@ -250,7 +250,7 @@ func TestStdioBoundsItsCalls(t *testing.T) {
 	const most = 256
 	release := make(chan struct{})
 	url := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var m gatewaytest.Said
+		var m gatewaytest.HostMessage
 		switch err := json.NewDecoder(r.Body).Decode(&m); {
 		case err != nil || m.ID == nil:
 			w.WriteHeader(http.StatusAccepted)

@@ -28,7 +28,7 @@ func TestHedge(t *testing.T) {
 	t.Parallel()
 	for _, client := range testkit.Eras {
 		for _, server := range testkit.Eras {
-			for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+			for _, form := range []testkit.AnswerForm{testkit.JSON, testkit.SSE} {
 				testkit.Virtual(t, client.String()+" to "+server.String()+"/"+form.String(), func(t *testing.T) {
 					srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(server), testkit.WithForm(form))
 					g, c := gatewaytest.StartClient(t, srv, client, hedged, "trust_annotations: true")
@@ -71,7 +71,7 @@ func TestHedge(t *testing.T) {
 // A large answer of the second attempt has the client's id, even if the id comes last.
 func TestHedgeOfLargeAnswers(t *testing.T) {
 	t.Parallel()
-	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+	for _, form := range []testkit.AnswerForm{testkit.JSON, testkit.SSE} {
 		testkit.Virtual(t, form.String(), func(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithForm(form))
 			_, c := gatewaytest.StartClient(t, srv, testkit.Legacy, hedged, "trust_annotations: true")

@@ -62,7 +62,7 @@ func TestFaults(t *testing.T) {
 		{"{error-text: It broke.}, effect: after", 1, text(200, "It broke."), 0},
 	}
 	for _, test := range tests {
-		for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+		for _, form := range []testkit.AnswerForm{testkit.JSON, testkit.SSE} {
 			for _, era := range []testkit.Era{testkit.Legacy, testkit.Modern} {
 				testkit.Virtual(t, fmt.Sprintf("%s, %v, %v", test.fault, form, era), func(t *testing.T) {
 					server := testkit.NewServer(t, testkit.InMemory(), testkit.WithForm(form), testkit.WithEra(era))
@@ -114,7 +114,7 @@ func TestResetAfterTheAnswer(t *testing.T) {
 func TestPassesByteForByte(t *testing.T) {
 	t.Parallel()
 
-	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+	for _, form := range []testkit.AnswerForm{testkit.JSON, testkit.SSE} {
 		testkit.Virtual(t, form.String(), func(t *testing.T) {
 			server := testkit.NewServer(t, testkit.InMemory(), testkit.WithForm(form))
 			_, url := front(t, inject.MCP, server.URL(), "rules: [{match: {tool: nothing}, fault: hang}]")
@@ -167,7 +167,7 @@ func TestSilentFaults(t *testing.T) {
 func TestStaleCopy(t *testing.T) {
 	t.Parallel()
 
-	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+	for _, form := range []testkit.AnswerForm{testkit.JSON, testkit.SSE} {
 		testkit.Virtual(t, form.String(), func(t *testing.T) {
 			server := testkit.NewServer(t, testkit.InMemory(), testkit.WithForm(form))
 			injector, url := front(t, inject.MCP, server.URL(), "rules: [{match: {tool: order_get, attempt: [2, 3]}, fault: stale}]")

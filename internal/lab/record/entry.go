@@ -34,8 +34,8 @@ const (
 	server = "server"
 )
 
-// entry is any other line. Without message, text and end, it is the head of an HTTP answer whose events, if any, follow.
-type entry struct {
+// fileEntry is any other line. Without message, text and end, it is the head of an HTTP answer whose events, if any, follow.
+type fileEntry struct {
 	At      float64           `json:"at"` // seconds since the session started
 	In      string            `json:"in"` // the session; over HTTP, with the number of the exchange
 	From    string            `json:"from"`
@@ -49,7 +49,7 @@ type entry struct {
 }
 
 // say puts a text into the entry.
-func (e *entry) say(text []byte, size int) {
+func (e *fileEntry) say(text []byte, size int) {
 	text = bytes.TrimSpace(text)
 	switch {
 	case size > maxMessage:
@@ -61,8 +61,8 @@ func (e *entry) say(text []byte, size int) {
 	}
 }
 
-// said is what is looked at of a message.
-type said struct {
+// spoken is what is looked at of a message.
+type spoken struct {
 	ID     json.Value `json:"id"`
 	Method string     `json:"method"`
 	Params json.Value `json:"params"`
@@ -71,9 +71,9 @@ type said struct {
 }
 
 // read reads a message. What is not one is empty.
-func read(text []byte) (s said) {
+func read(text []byte) (s spoken) {
 	if text = bytes.TrimSpace(text); len(text) == 0 || text[0] != '{' || json.UnmarshalLenient(text, &s) != nil {
-		return said{}
+		return spoken{}
 	}
 	if string(s.ID) == "null" {
 		s.ID = nil
@@ -82,13 +82,13 @@ func read(text []byte) (s said) {
 }
 
 // asks reports whether it is a request.
-func (s *said) asks() bool { return s.Method != "" && s.ID != nil }
+func (s *spoken) asks() bool { return s.Method != "" && s.ID != nil }
 
 // answers reports whether it is a response.
-func (s *said) answers() bool { return s.Method == "" && (s.Result != nil || s.Error != nil) }
+func (s *spoken) answers() bool { return s.Method == "" && (s.Result != nil || s.Error != nil) }
 
 // token returns the progress token of a request or of a progress notification.
-func (s *said) token() json.Value {
+func (s *spoken) token() json.Value {
 	if s.ID != nil {
 		return json.Lookup(s.Params, "/_meta/progressToken")
 	}

@@ -45,8 +45,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "the recording has no "+r.Method, http.StatusMethodNotAllowed)
 			return
 		}
-		a := &answer{w: w, header: map[string]string{}}
-		h.stage.play(r.Context(), c, &said{}, a)
+		a := &httpAnswer{w: w, header: map[string]string{}}
+		h.stage.play(r.Context(), c, &spoken{}, a)
 		a.hold(r.Context())
 	}
 }
@@ -67,7 +67,7 @@ func (h *handler) post(w http.ResponseWriter, r *http.Request, lost bool) {
 		return
 	}
 	m := read(text)
-	a := &answer{w: w, header: map[string]string{}}
+	a := &httpAnswer{w: w, header: map[string]string{}}
 	if m.Method == wire.MethodInitialize {
 		a.session = h.begin
 	}
@@ -106,8 +106,8 @@ func (h *handler) end(id string) {
 	h.sessions = slices.DeleteFunc(h.sessions, func(other string) bool { return other == id })
 }
 
-// answer is the answer to a request.
-type answer struct {
+// httpAnswer is the answer to a request.
+type httpAnswer struct {
 	w       http.ResponseWriter
 	session func() string // names a new session
 
@@ -119,7 +119,7 @@ type answer struct {
 }
 
 // head implements [out].
-func (a *answer) head(status int, headers map[string]string) {
+func (a *httpAnswer) head(status int, headers map[string]string) {
 	a.status, a.header = status, headers
 	if strings.HasPrefix(headers["Content-Type"], wire.TypeEventStream) {
 		a.begin(true)
@@ -129,7 +129,7 @@ func (a *answer) head(status int, headers map[string]string) {
 }
 
 // begin writes the head.
-func (a *answer) begin(events bool) {
+func (a *httpAnswer) begin(events bool) {
 	kind := wire.TypeJSON
 	for name, value := range a.header {
 		if name != wire.HeaderSession {
@@ -150,12 +150,12 @@ func (a *answer) begin(events bool) {
 	a.flush()
 }
 
-func (a *answer) flush() {
+func (a *httpAnswer) flush() {
 	_ = http.NewResponseController(a.w).Flush() // if its client is gone, the next write fails as well
 }
 
 // say implements [out].
-func (a *answer) say(text []byte, answers bool) {
+func (a *httpAnswer) say(text []byte, answers bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
@@ -175,10 +175,10 @@ func (a *answer) say(text []byte, answers bool) {
 }
 
 // broken implements [out].
-func (*answer) broken(string) { panic(http.ErrAbortHandler) }
+func (*httpAnswer) broken(string) { panic(http.ErrAbortHandler) }
 
 // hold keeps the client waiting, as the recorded server did.
-func (a *answer) hold(ctx context.Context) {
+func (a *httpAnswer) hold(ctx context.Context) {
 	if !a.begun {
 		a.begin(true)
 	}

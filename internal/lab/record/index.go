@@ -32,19 +32,19 @@ type Recording struct {
 	n       int
 	prelude cue // what came before a client had said anything
 	cues    []*cue
-	exactly map[key][]*cue // by what was said
-	loosely map[key][]*cue // by method and name
-	spare   map[key][]*cue // by what was said, what was not answered well: for a client that says the same, word for word
+	exactly map[cueKey][]*cue // by what was said
+	loosely map[cueKey][]*cue // by method and name
+	spare   map[cueKey][]*cue // by what was said, what was not answered well: for a client that says the same, word for word
 }
 
-// key is a hash of what a cue is found by.
-type key [16]byte
+// cueKey is a hash of what a cue is found by.
+type cueKey [16]byte
 
 // cue is something that a client said, and what belongs to it.
 type cue struct {
-	words    key   // of all that was said, the id included
-	session  int32 // in which
-	lines    []line
+	words    cueKey // of all that was said, the id included
+	session  int32  // in which
+	lines    []location
 	last     float64 // when it or the last of its lines was said
 	asks     bool    // it is a request
 	calls    bool    // of a tool
@@ -53,8 +53,8 @@ type cue struct {
 	silent   bool // its client did not wait for the answer
 }
 
-// line is where an entry stands in the file.
-type line struct {
+// location is where an entry stands in the file.
+type location struct {
 	at   int64
 	size int32
 	gap  time.Duration // since the one before
@@ -66,7 +66,7 @@ func Open(name string) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Recording{file: file, exactly: map[key][]*cue{}, loosely: map[key][]*cue{}, spare: map[key][]*cue{}}
+	r := &Recording{file: file, exactly: map[cueKey][]*cue{}, loosely: map[cueKey][]*cue{}, spare: map[cueKey][]*cue{}}
 	if err := r.index(); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), file.Close())
 	}
@@ -90,7 +90,7 @@ func readFirst(text []byte) (first, error) {
 
 // index reads the file line by line.
 func (r *Recording) index() error {
-	x := indexer{r: r, open: map[string]*session{}, numbers: map[string]int32{}}
+	x := indexer{r: r, open: map[string]*dialogue{}, numbers: map[string]int32{}}
 	lines := bufio.NewReaderSize(r.file, 1<<16)
 	offset, cut := int64(0), false
 	for n := 1; ; n++ {
@@ -119,13 +119,13 @@ func (r *Recording) index() error {
 		return errors.New("it is empty")
 	}
 	r.setAside(r.exactly, r.spare)
-	r.setAside(r.loosely, map[key][]*cue{})
+	r.setAside(r.loosely, map[cueKey][]*cue{})
 	return nil
 }
 
 // setAside takes requests out that are no calls and have no usable answer, where others have one: a client that gave up on a list, or
 // tried another version, is not every client. What became of calls comes in its order.
-func (*Recording) setAside(of, spare map[key][]*cue) {
+func (*Recording) setAside(of, spare map[cueKey][]*cue) {
 	for k, all := range of {
 		good := slices.DeleteFunc(slices.Clone(all), func(c *cue) bool { return c.asks && !c.calls && (!c.answered || c.refused) })
 		if len(good) > 0 && len(good) < len(all) {
@@ -152,7 +152,7 @@ func nextLine(lines *bufio.Reader) (text []byte, err error) {
 }
 
 // entry reads a line.
-func (r *Recording) entry(l line) (e entry, err error) {
+func (r *Recording) entry(l location) (e fileEntry, err error) {
 	text := make([]byte, l.size)
 	if _, err = r.file.ReadAt(text, l.at); err == nil {
 		err = json.UnmarshalLenient(text, &e)
@@ -161,14 +161,14 @@ func (r *Recording) entry(l line) (e entry, err error) {
 }
 
 // keyOf returns a key.
-func keyOf(parts ...string) (k key) {
+func keyOf(parts ...string) (k cueKey) {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	copy(k[:], sum[:])
 	return k
 }
 
 // keys returns what a cue is found by. What a client says of itself makes no difference, but to the words.
-func keys(method string, s *said) (words, exactly, loosely key) {
+func keys(method string, s *spoken) (words, exactly, loosely cueKey) {
 	name := nameOf(s.Params)
 	words, loosely = keyOf(method, string(s.ID), string(json.Canonical(orEmpty(s.Params)))), keyOf(method, name)
 	if s.ID == nil || method == wire.MethodInitialize {

@@ -17,19 +17,19 @@ const garbage = "\x00"
 // indexer finds out which cue each line of a recording belongs to.
 type indexer struct {
 	r    *Recording
-	open map[string]*session // by what their lines are marked with: over HTTP, an exchange is one
+	open map[string]*dialogue // by what their lines are marked with: over HTTP, an exchange is one
 
 	numbers map[string]int32 // of the sessions
 }
 
-// session is what is known of a session at some line.
-type session struct {
+// dialogue is what is known of a session at some line.
+type dialogue struct {
 	last    *cue
-	waiting []waiting
+	waiting []unanswered
 }
 
-// waiting is a request without its answer.
-type waiting struct {
+// unanswered is a request without its answer.
+type unanswered struct {
 	id, token json.Value
 	cue       *cue
 }
@@ -47,21 +47,21 @@ func (x *indexer) line(text []byte, at int64, mustBegin bool) (begins bool, err 
 		x.numbers[f.In] = int32(len(x.numbers))
 		return true, nil
 	}
-	var e entry
+	var e fileEntry
 	if json.UnmarshalLenient(text, &e) != nil || e.In == "" {
 		return false, errLine
 	}
 	x.r.n++
 	s := x.open[e.In]
 	if s == nil {
-		s = &session{}
+		s = &dialogue{}
 		x.open[e.In] = s
 	}
 	switch e.From {
 	case client:
 		x.client(s, &e)
 	case server:
-		s.server(x.r, &e, line{at: at, size: int32(len(text))})
+		s.server(x.r, &e, location{at: at, size: int32(len(text))})
 	}
 	over := e.End != "" || len(s.waiting) == 0 && s.last != nil && (s.last.asks || e.Status == http.StatusAccepted)
 	if over && strings.Contains(e.In, "-") {
@@ -71,7 +71,7 @@ func (x *indexer) line(text []byte, at int64, mustBegin bool) (begins bool, err 
 }
 
 // client takes what the client said.
-func (x *indexer) client(s *session, e *entry) {
+func (x *indexer) client(s *dialogue, e *fileEntry) {
 	if e.End != "" {
 		for _, w := range s.waiting { // a program may still answer
 			w.cue.silent = true
@@ -95,10 +95,10 @@ func (x *indexer) client(s *session, e *entry) {
 	c := &cue{words: words, session: x.numbers[in], last: e.At, asks: m.asks(), calls: method == wire.MethodToolsCall}
 	s.last = c
 	if c.asks {
-		s.waiting = append(s.waiting, waiting{m.ID, m.token(), c})
+		s.waiting = append(s.waiting, unanswered{m.ID, m.token(), c})
 	}
 	if id := json.Lookup(m.Params, "/requestId"); m.Method == wire.MethodCancelled && id != nil {
-		s.waiting = slices.DeleteFunc(s.waiting, func(w waiting) bool {
+		s.waiting = slices.DeleteFunc(s.waiting, func(w unanswered) bool {
 			given := wire.ID(w.id).Equal(wire.ID(id))
 			w.cue.silent = w.cue.silent || given
 			return given
@@ -110,7 +110,7 @@ func (x *indexer) client(s *session, e *entry) {
 }
 
 // server takes what the server said.
-func (s *session) server(r *Recording, e *entry, l line) {
+func (s *dialogue) server(r *Recording, e *fileEntry, l location) {
 	m := read(e.Message)
 	c := s.belongs(&m)
 	if c == nil {
@@ -123,12 +123,12 @@ func (s *session) server(r *Recording, e *entry, l line) {
 	c.lines, c.last = append(c.lines, l), e.At
 	if m.answers() && m.ID != nil || e.End != "" || e.Status >= http.StatusBadRequest || e.LeftOut > 0 {
 		c.answered, c.refused = true, c.refused || e.Status >= http.StatusBadRequest
-		s.waiting = slices.DeleteFunc(s.waiting, func(w waiting) bool { return w.cue == c })
+		s.waiting = slices.DeleteFunc(s.waiting, func(w unanswered) bool { return w.cue == c })
 	}
 }
 
 // belongs returns what a message belongs to: the request that it answers or is about, otherwise the one that came last.
-func (s *session) belongs(m *said) *cue {
+func (s *dialogue) belongs(m *spoken) *cue {
 	token := m.token()
 	for _, w := range s.waiting {
 		switch {

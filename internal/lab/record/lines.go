@@ -18,7 +18,7 @@ func (r *Recorder) FromServer() *Lines { return r.lines(server) }
 func (r *Recorder) lines(from string) *Lines {
 	return &Lines{say: func(line []byte, size int) {
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			e := &entry{In: r.in, From: from}
+			e := &fileEntry{In: r.in, From: from}
 			e.say(line, size)
 			r.write(e)
 		}
@@ -29,10 +29,10 @@ func (r *Recorder) lines(from string) *Lines {
 const Fine = "exit status 0"
 
 // Ended records how the program ended.
-func (r *Recorder) Ended(how string) { r.write(&entry{In: r.in, From: server, End: how}) }
+func (r *Recorder) Ended(how string) { r.write(&fileEntry{In: r.in, From: server, End: how}) }
 
 // Left records that the client has closed its end.
-func (r *Recorder) Left() { r.write(&entry{In: r.in, From: client, End: "closed"}) }
+func (r *Recorder) Left() { r.write(&fileEntry{In: r.in, From: client, End: "closed"}) }
 
 // Write implements [io.Writer]. It never fails.
 func (l *Lines) Write(p []byte) (int, error) {

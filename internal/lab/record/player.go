@@ -145,7 +145,7 @@ func (s *stage) unused(all []*cue) []*cue {
 
 // follow returns the cue for a client that repeats a recorded session, as long as it says what was said there, word for word; nil: it
 // does not. Sessions that begin alike are told apart by what comes later.
-func (s *stage) follow(words, exactly key) (found *cue) {
+func (s *stage) follow(words, exactly cueKey) (found *cue) {
 	if s.strayed {
 		return nil
 	}
@@ -223,7 +223,7 @@ func (s *stage) hear(text []byte) func(context.Context, out) {
 }
 
 // refuse says that the recording has no answer.
-func (s *stage) refuse(m *said, why string, o out) {
+func (s *stage) refuse(m *spoken, why string, o out) {
 	text := "The recording that is being replayed has no answer to " + s.p.missing(why)
 	if m.Method == wire.MethodToolsCall {
 		result := `{"content":[{"type":"text","text":` + string(json.AppendQuote(nil, text)) + `}],"isError":true}`
@@ -234,7 +234,7 @@ func (s *stage) refuse(m *said, why string, o out) {
 }
 
 // play says what belongs to a cue.
-func (s *stage) play(ctx context.Context, c *cue, m *said, o out) {
+func (s *stage) play(ctx context.Context, c *cue, m *spoken, o out) {
 	for _, l := range c.lines {
 		s.pause(ctx, l.gap)
 		e, err := s.p.Recording.entry(l)
@@ -269,7 +269,7 @@ func (s *stage) pause(ctx context.Context, gap time.Duration) {
 }
 
 // line says one line, and reports whether it goes on.
-func (s *stage) line(ctx context.Context, e *entry, m *said, o out) bool {
+func (s *stage) line(ctx context.Context, e *fileEntry, m *spoken, o out) bool {
 	if e.Status > 0 {
 		o.head(e.Status, e.Headers)
 	}

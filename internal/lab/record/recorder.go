@@ -93,7 +93,7 @@ func (r *Recorder) append(line []byte) error {
 }
 
 // write writes an entry, masked. A session goes on when its recording cannot.
-func (r *Recorder) write(e *entry) {
+func (r *Recorder) write(e *fileEntry) {
 	if e.Message != nil {
 		if e.Message = r.mask.message(e.Message, e.From); e.Message == nil {
 			e.Text = "[not readable]"

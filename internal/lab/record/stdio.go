@@ -45,7 +45,7 @@ type stdio struct {
 // serve reads the client's messages, and returns when all are answered.
 func (o *stdio) serve(ctx context.Context, s *stage, from io.Reader) error {
 	var under sync.WaitGroup
-	under.Go(func() { s.play(ctx, &s.p.Recording.prelude, &said{}, &reply{stdio: o}) })
+	under.Go(func() { s.play(ctx, &s.p.Recording.prelude, &spoken{}, &stdioReply{stdio: o}) })
 	slots := make(chan struct{}, maxUnderWay)
 	lines := wire.NewLineReader(from, maxLine)
 	for {
@@ -63,7 +63,7 @@ func (o *stdio) serve(ctx context.Context, s *stage, from io.Reader) error {
 			continue
 		}
 		slots <- struct{}{}
-		to := &reply{stdio: o, id: read(line.Text).ID}
+		to := &stdioReply{stdio: o, id: read(line.Text).ID}
 		under.Go(func() {
 			answer(ctx, to)
 			<-slots
@@ -71,8 +71,8 @@ func (o *stdio) serve(ctx context.Context, s *stage, from io.Reader) error {
 	}
 }
 
-// reply is where the answer to one message goes.
-type reply struct {
+// stdioReply is where the answer to one message goes.
+type stdioReply struct {
 	*stdio
 
 	id     json.Value
@@ -80,10 +80,10 @@ type reply struct {
 }
 
 // head implements [out]. There is no place for it but in an answer that is no message.
-func (o *reply) head(status int, _ map[string]string) { o.status = status }
+func (o *stdioReply) head(status int, _ map[string]string) { o.status = status }
 
 // say implements [out].
-func (o *reply) say(text []byte, answers bool) {
+func (o *stdioReply) say(text []byte, answers bool) {
 	if m := read(text); o.http && m.Method == "" && !m.answers() {
 		if !answers || o.id == nil {
 			return
@@ -98,7 +98,7 @@ func (o *reply) say(text []byte, answers bool) {
 }
 
 // broken implements [out].
-func (o *reply) broken(how string) {
+func (o *stdioReply) broken(how string) {
 	if o.http {
 		o.say(wire.AppendError(nil, wire.ID(o.id), wire.CodeInternalError, "the connection broke: "+how, nil), true)
 		return

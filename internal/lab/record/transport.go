@@ -32,7 +32,7 @@ func NewTransport(r *Recorder, base http.RoundTripper) *Transport {
 
 // RoundTrip implements [http.RoundTripper].
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	x := &exchange{r: t.r, in: fmt.Sprintf("%s-%d", t.r.in, t.n.Add(1)), ctx: req.Context()}
+	x := &roundTrip{r: t.r, in: fmt.Sprintf("%s-%d", t.r.in, t.n.Add(1)), ctx: req.Context()}
 	req = req.Clone(req.Context())
 	req.Header.Del("Accept-Encoding") // what is recorded has to be read
 	t.r.mask.addHeader(req.Header)
@@ -44,7 +44,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		x.end(err)
 		return nil, err
 	}
-	x.head = &entry{In: x.in, From: server, Status: resp.StatusCode, Headers: kept(resp.Header)}
+	x.head = &fileEntry{In: x.in, From: server, Status: resp.StatusCode, Headers: kept(resp.Header)}
 	if wire.IsEvents(resp) {
 		x.r.write(x.head)
 		x.events = &Lines{say: x.event}
@@ -69,12 +69,12 @@ func kept(header http.Header) map[string]string {
 	return all
 }
 
-// exchange is a request, and the body of its answer.
-type exchange struct {
+// roundTrip is a request, and the body of its answer.
+type roundTrip struct {
 	r      *Recorder
 	in     string
 	ctx    context.Context //nolint:containedctx // the request's
-	head   *entry          // of the answer
+	head   *fileEntry      // of the answer
 	events *Lines          // nil: the answer is one text
 	data   []byte          // of the event that is being read
 	whole  []byte          // the answer that is being read
@@ -84,8 +84,8 @@ type exchange struct {
 }
 
 // request records the request.
-func (x *exchange) request(req *http.Request) error {
-	e := &entry{In: x.in, From: client, HTTP: req.Method, Headers: kept(req.Header)}
+func (x *roundTrip) request(req *http.Request) error {
+	e := &fileEntry{In: x.in, From: client, HTTP: req.Method, Headers: kept(req.Header)}
 	if req.Body == nil || req.Body == http.NoBody {
 		x.r.write(e)
 		return nil
@@ -105,7 +105,7 @@ func (x *exchange) request(req *http.Request) error {
 }
 
 // Read reads the answer, and records it.
-func (x *exchange) Read(p []byte) (int, error) {
+func (x *roundTrip) Read(p []byte) (int, error) {
 	n, err := x.body.Read(p)
 	if x.events != nil {
 		_, _ = x.events.Write(p[:n]) // it never fails
@@ -120,7 +120,7 @@ func (x *exchange) Read(p []byte) (int, error) {
 }
 
 // event takes a line of an event stream. Only the data of an event is a message.
-func (x *exchange) event(line []byte, size int) {
+func (x *roundTrip) event(line []byte, size int) {
 	line = bytes.TrimSuffix(line, []byte{'\r'})
 	if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
 		x.size += size
@@ -128,7 +128,7 @@ func (x *exchange) event(line []byte, size int) {
 		x.data = append(x.data, '\n')
 	}
 	if len(line) == 0 && len(bytes.TrimSpace(x.data)) > 0 {
-		e := &entry{In: x.in, From: server}
+		e := &fileEntry{In: x.in, From: server}
 		e.say(x.data, x.size)
 		x.r.write(e)
 	}
@@ -138,13 +138,13 @@ func (x *exchange) event(line []byte, size int) {
 }
 
 // Close implements [io.Closer].
-func (x *exchange) Close() error {
+func (x *roundTrip) Close() error {
 	x.end(context.Canceled)
 	return x.body.Close()
 }
 
 // end records the rest of an answer, and how it ended if it was not by itself.
-func (x *exchange) end(err error) {
+func (x *roundTrip) end(err error) {
 	if x.over {
 		return
 	}
@@ -158,8 +158,8 @@ func (x *exchange) end(err error) {
 	switch {
 	case errors.Is(err, io.EOF):
 	case x.ctx.Err() != nil, errors.Is(err, context.Canceled):
-		x.r.write(&entry{In: x.in, From: client, End: "hung up"})
+		x.r.write(&fileEntry{In: x.in, From: client, End: "hung up"})
 	default:
-		x.r.write(&entry{In: x.in, From: server, End: err.Error()})
+		x.r.write(&fileEntry{In: x.in, From: server, End: err.Error()})
 	}
 }

@@ -14,7 +14,7 @@ import (
 const (
 	forSeries  = 3 << 20
 	forOthers  = 512 << 10
-	forFigures = 1 << 20 // what is read from its sources: see [reading]
+	forFigures = 1 << 20 // what is read from its sources: see [scrape]
 )
 
 // open are the labels whose values are many.

@@ -96,7 +96,7 @@ func (sources) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (s sources) Collect(to chan<- prometheus.Metric) {
-	read := reading{to: to, left: forFigures, others: map[*prometheus.Desc]*rest{}}
+	read := scrape{to: to, left: forFigures, others: map[*prometheus.Desc]*rest{}}
 	defer read.end()
 	say := read.say
 	if s.Gateway != nil {
@@ -145,8 +145,8 @@ func (s sources) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// A reading is the figures of one scrape. Those for which there is no room are added up, with all labels other.
-type reading struct {
+// A scrape is the figures of one request for them. Those for which there is no room are added up, with all labels other.
+type scrape struct {
 	to     chan<- prometheus.Metric
 	left   int // bytes
 	others map[*prometheus.Desc]*rest
@@ -159,7 +159,7 @@ type rest struct {
 	labels int
 }
 
-func (r *reading) say(f figure, value float64, labels ...string) {
+func (r *scrape) say(f figure, value float64, labels ...string) {
 	bounded := slices.ContainsFunc(f.labels, isOpen)
 	if bounded {
 		r.left -= f.size(labels)
@@ -175,7 +175,7 @@ func (r *reading) say(f figure, value float64, labels ...string) {
 	r.others[f.desc].sum += value
 }
 
-func (r *reading) end() {
+func (r *scrape) end() {
 	for _, o := range r.others {
 		r.to <- prometheus.MustNewConstMetric(o.desc, o.kind, o.sum, slices.Repeat([]string{other}, o.labels)...)
 	}

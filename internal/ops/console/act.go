@@ -34,7 +34,7 @@ func (c *Console) acted(r *http.Request, what string, attrs ...slog.Attr) {
 type pinned struct {
 	revision int64
 	total    int
-	tools    []*pin.Tool // the first of them, by name
+	tools    []*pin.Pin // the first of them, by name
 }
 
 // pinned returns what waits at a server; nil: nothing does.
@@ -62,7 +62,7 @@ func (c *Console) pinned(ctx context.Context, server string) (*pinned, error) {
 }
 
 // changes returns the values in which the definitions of a tool differ, as lines of a text.
-func changes(t *pin.Tool) string {
+func changes(t *pin.Pin) string {
 	var b strings.Builder
 	lines := 0
 	line := func(sign, place, value string) {

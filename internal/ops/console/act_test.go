@@ -58,7 +58,7 @@ func refused(t *testing.T, operator *http.Client, at string, form url.Values) {
 
 // waiting returns changes of a server's tools that wait to be accepted.
 func waiting() *pin.Changes {
-	return &pin.Changes{Whole: true, Tools: []*pin.Tool{
+	return &pin.Changes{Whole: true, Tools: []*pin.Pin{
 		{Name: "look", Changed: time.Now(), Pinned: `{"name":"look"}`},
 		{
 			Name: "pay", Changed: time.Now(), Pinned: `{"name":"pay","description":"Pays."}`,

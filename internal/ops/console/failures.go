@@ -22,9 +22,9 @@ type failureList struct {
 	*query
 
 	now    time.Time
-	calls  []*journal.Row // the latest first
-	groups []*group       // of equal failures, if these are asked for
-	many   int            // how many groups there are
+	calls  []*journal.Row  // the latest first
+	groups []*failureGroup // of equal failures, if these are asked for
+	many   int             // how many groups there are
 	more   bool
 	total  int64 // that match
 	looked int64 // that were counted

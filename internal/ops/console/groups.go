@@ -18,8 +18,8 @@ const byEqual = "equal"
 // maxGroups limits how many groups are shown.
 const maxGroups = 100
 
-// A group is failures that are equal but for numbers in their messages.
-type group struct {
+// A failureGroup is failures that are equal but for numbers in their messages.
+type failureGroup struct {
 	*store.Group
 
 	several bool // messages that differ in numbers
@@ -29,13 +29,13 @@ type group struct {
 var reNumber = regexp.MustCompile(`\b[\w-]*\d[\w-]*\b`)
 
 // groups returns the groups of the failures that match a query, the largest first, and how many there are.
-func (c *Console) groups(ctx context.Context, f *store.Filter) (groups []*group, many int, err error) {
+func (c *Console) groups(ctx context.Context, f *store.Filter) (groups []*failureGroup, many int, err error) {
 	all, err := c.Journal.Groups(ctx, f)
 	if err != nil {
 		return nil, 0, err
 	}
 	slices.SortFunc(all, func(a, b *store.Group) int { return b.Last.Compare(a.Last) }) // the latest message stands for all
-	by := map[store.Group]*group{}
+	by := map[store.Group]*failureGroup{}
 	for _, g := range all {
 		is := store.Group{
 			Server: g.Server, Tool: g.Tool, Kind: g.Kind, Code: g.Code, Origin: g.Origin,
@@ -43,7 +43,7 @@ func (c *Console) groups(ctx context.Context, f *store.Filter) (groups []*group,
 		}
 		one := by[is]
 		if one == nil {
-			by[is] = &group{Group: g}
+			by[is] = &failureGroup{Group: g}
 			groups = append(groups, by[is])
 			continue
 		}
@@ -54,12 +54,12 @@ func (c *Console) groups(ctx context.Context, f *store.Filter) (groups []*group,
 			one.First = g.First
 		}
 	}
-	slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(b.Failures, a.Failures) })
+	slices.SortStableFunc(groups, func(a, b *failureGroup) int { return cmp.Compare(b.Failures, a.Failures) })
 	return groups[:min(len(groups), maxGroups)], len(groups), nil
 }
 
 // of returns the URL of the list of a group's failures, or of those that are like them if their messages differ.
-func (l *failureList) of(g *group) templ.SafeURL {
+func (l *failureList) of(g *failureGroup) templ.SafeURL {
 	text := g.Message
 	if g.several || len(text) > maxGroupText {
 		text = l.Text
@@ -68,7 +68,7 @@ func (l *failureList) of(g *group) templ.SafeURL {
 }
 
 // callers says how many callers are known to have had a group's failures.
-func (g *group) callers() string {
+func (g *failureGroup) callers() string {
 	if g.several {
 		return "at least " + grouped(g.Callers)
 	}
@@ -79,6 +79,6 @@ func (g *group) callers() string {
 const maxGroupText = 512
 
 // record returns what a group's failures have in common, as a failure.
-func (g *group) record() *recourse.Error {
+func (g *failureGroup) record() *recourse.Error {
 	return &recourse.Error{Kind: recourse.Kind(g.Kind), Code: g.Code, Origin: recourse.Origin(g.Origin)}
 }

@@ -41,7 +41,7 @@ func TestServers(t *testing.T) {
 			t.Errorf("no %q in the list", want)
 		}
 	}
-	_, err := w.store.Pins().Save(t.Context(), "farm", &pin.Changes{Tools: []*pin.Tool{{Name: "steal", Waiting: "{}"}}})
+	_, err := w.store.Pins().Save(t.Context(), "farm", &pin.Changes{Tools: []*pin.Pin{{Name: "steal", Waiting: "{}"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
-// A Form is an answer as it is on the wire, without the record.
-type Form struct {
+// A WireForm is an answer as it is on the wire, without the record.
+type WireForm struct {
 	Surface string             `json:"surface"` // result, rpc or http
 	Status  int                `json:"status,omitempty"`
 	Headers http.Header        `json:"headers,omitempty"`
@@ -21,23 +21,23 @@ type Form struct {
 }
 
 // FormOf returns the wire form of an answer.
-func FormOf(answer contract.Answer) Form {
+func FormOf(answer contract.Answer) WireForm {
 	switch answer.Surface {
 	case contract.SurfaceRPC:
 		body := fmt.Appendf(nil, `{"code":%d,"message":%s`, answer.RPCCode, json.AppendQuote(nil, answer.Message))
 		if len(answer.Data) > 0 {
 			body = fmt.Appendf(body, `,"data":%s`, answer.Data)
 		}
-		return Form{Surface: "rpc", Body: append(body, '}')}
+		return WireForm{Surface: "rpc", Body: append(body, '}')}
 	case contract.SurfaceHTTP:
-		return Form{Surface: "http", Status: answer.Status, Headers: answer.Header, Body: answer.Body}
+		return WireForm{Surface: "http", Status: answer.Status, Headers: answer.Header, Body: answer.Body}
 	default:
-		return Form{Surface: "result", Body: stdjson.RawMessage(json.Without(json.Value(answer.Result), "_meta"))}
+		return WireForm{Surface: "result", Body: stdjson.RawMessage(json.Without(json.Value(answer.Result), "_meta"))}
 	}
 }
 
 // String returns the form for people: a line that names it, the headers of HTTP, and the body.
-func (f Form) String() string {
+func (f WireForm) String() string {
 	var b strings.Builder
 	switch f.Surface {
 	case "result":

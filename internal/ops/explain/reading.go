@@ -156,7 +156,7 @@ type Explanation struct {
 	Question *recourse.NeedsInput `json:"question,omitempty"`
 	Seems    *Seeming             `json:"seems,omitempty"` // what a success looks like, if that is a failure
 
-	Contracts map[string]Form `json:"contracts,omitempty"` // as contracts write it, if they were asked for
+	Contracts map[string]WireForm `json:"contracts,omitempty"` // as contracts write it, if they were asked for
 }
 
 // Seeming is a failure that says success.

@@ -76,7 +76,7 @@ func (l *Ledger) isDead(ctx context.Context, owner string) bool {
 		if len(l.owners) >= maxOwners {
 			clear(l.owners)
 		}
-		l.owners[owner] = seen{beat: n, since: time.Now()}
+		l.owners[owner] = heartbeat{beat: n, since: time.Now()}
 		return false
 	}
 	return time.Since(last.since) > l.times.Lease

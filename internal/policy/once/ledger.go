@@ -31,7 +31,7 @@ type Ledger struct {
 	mu      sync.Mutex
 	flights map[string]*flight       // by ID: what this process has sent
 	doubts  map[string]doubt         // by ID: since when a row is known to be unknown
-	owners  map[string]seen          // the last beats of others
+	owners  map[string]heartbeat     // the last beats of others
 	pending map[string]*func() error // what could not be written yet, by ID
 	open    int                      // claims that have not ended
 	beats   int64
@@ -52,7 +52,7 @@ type doubt struct {
 	since time.Time
 }
 
-type seen struct {
+type heartbeat struct {
 	beat  int64
 	since time.Time
 }
@@ -75,7 +75,7 @@ func NewInMemory(log *slog.Logger) *Ledger {
 func newLedger(store Store, times Times, log *slog.Logger) *Ledger {
 	return &Ledger{
 		store: store, owner: rand.Text(), times: times.or(), log: log, began: time.Now(), end: make(chan struct{}),
-		flights: map[string]*flight{}, doubts: map[string]doubt{}, owners: map[string]seen{}, pending: map[string]*func() error{},
+		flights: map[string]*flight{}, doubts: map[string]doubt{}, owners: map[string]heartbeat{}, pending: map[string]*func() error{},
 	}
 }
 
@@ -102,22 +102,22 @@ func (l *Ledger) Close() {
 // now returns the time of the clock when the ledger was made, and what has passed since: it does not jump.
 func (l *Ledger) now() time.Time { return l.began.Add(time.Since(l.began)) }
 
-// A Verdict says what a call may do.
-type Verdict int
+// A Ruling says what a call may do.
+type Ruling int
 
 // The verdicts.
 const (
-	First    Verdict = iota + 1 // send it, and say what became of it
-	Repeat                      // it has happened: Row has the answer, if it was kept
-	Doubted                     // it may have happened
-	Late                        // it may have happened, and the answer may still come: ask again with Looked
-	Other                       // its key belongs to a call with other arguments
-	UnderWay                    // it is still under way, and there is no more time to wait for it
+	First    Ruling = iota + 1 // send it, and say what became of it
+	Repeat                     // it has happened: Row has the answer, if it was kept
+	Doubted                    // it may have happened
+	Late                       // it may have happened, and the answer may still come: ask again with Looked
+	Other                      // its key belongs to a call with other arguments
+	UnderWay                   // it is still under way, and there is no more time to wait for it
 )
 
 // A Claim is what a call is told.
 type Claim struct {
-	Verdict Verdict
+	Verdict Ruling
 	Row     *Row
 	Waited  bool // for a call that was under way
 
@@ -259,7 +259,7 @@ func (l *Ledger) rowFor(ask *Ask) *Row {
 }
 
 // judge says what a row means for a call, which may have waited for that of the row.
-func (l *Ledger) judge(ctx context.Context, row *Row, ask *Ask, waited bool) Verdict {
+func (l *Ledger) judge(ctx context.Context, row *Row, ask *Ask, waited bool) Ruling {
 	switch {
 	case row.Print != ask.Row.Print:
 		return Other

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// A Tool is what is kept of a tool. It does not change.
-type Tool struct {
+// A Pin is what is kept of a tool. It does not change.
+type Pin struct {
 	Name    string
 	Pinned  string // the definition that clients get, as JSON; "": the tool is not offered
 	Waiting string // the server's own, if it is another one
@@ -32,7 +32,7 @@ const (
 )
 
 // Change says what waits to be accepted; "": nothing does.
-func (t *Tool) Change() string {
+func (t *Pin) Change() string {
 	switch {
 	case t.Gone:
 		return Removed
@@ -49,19 +49,19 @@ func (t *Tool) Change() string {
 type Record struct {
 	Revision int64 // 0: nothing is
 	Whole    bool  // a whole list has been seen
-	Tools    map[string]*Tool
+	Tools    map[string]*Pin
 }
 
 // Changes are made to the record of a revision.
 type Changes struct {
 	Since   int64 // the revision
 	Whole   bool
-	Tools   []*Tool
+	Tools   []*Pin
 	Dropped []string
 }
 
-// A Store keeps pins.
-type Store interface {
+// Records keep pins.
+type Records interface {
 	// Revision returns the revision of a server's record; 0: there is none.
 	Revision(ctx context.Context, server string) (int64, error)
 	// Load returns a server's record.
@@ -81,20 +81,20 @@ var (
 )
 
 // AcceptSeen does what [Accept] does, unless the pins have changed since the revision that somebody has seen: the error is [ErrChanged].
-func AcceptSeen(ctx context.Context, s Store, server, tool string, revision int64) (accepted []string, err error) {
-	return Accept(ctx, seen{s, revision}, server, tool)
+func AcceptSeen(ctx context.Context, s Records, server, tool string, revision int64) (accepted []string, err error) {
+	return Accept(ctx, revised{s, revision}, server, tool)
 }
 
-// A seen is a store of which somebody has seen a revision.
-type seen struct {
-	Store
+// revised is a store of which somebody has seen a revision.
+type revised struct {
+	Records
 
 	revision int64
 }
 
-// Load implements [Store].
-func (s seen) Load(ctx context.Context, server string) (*Record, error) {
-	r, err := s.Store.Load(ctx, server)
+// Load implements [Records].
+func (s revised) Load(ctx context.Context, server string) (*Record, error) {
+	r, err := s.Records.Load(ctx, server)
 	if err == nil && r.Revision != s.revision {
 		return nil, ErrChanged
 	}
@@ -102,7 +102,7 @@ func (s seen) Load(ctx context.Context, server string) (*Record, error) {
 }
 
 // Accept pins what waits at a server, or only at one tool of it, and returns the names of these tools. A tool that is gone is forgotten.
-func Accept(ctx context.Context, s Store, server, tool string) (accepted []string, err error) {
+func Accept(ctx context.Context, s Records, server, tool string) (accepted []string, err error) {
 	for range attempts {
 		r, err := s.Load(ctx, server)
 		if err != nil {
@@ -119,7 +119,7 @@ func Accept(ctx context.Context, s Store, server, tool string) (accepted []strin
 				c.Dropped = append(c.Dropped, name)
 				continue
 			}
-			c.Tools = append(c.Tools, &Tool{Name: name, Pinned: t.Waiting, Changed: time.Now()})
+			c.Tools = append(c.Tools, &Pin{Name: name, Pinned: t.Waiting, Changed: time.Now()})
 		}
 		if len(accepted) == 0 {
 			return nil, nil

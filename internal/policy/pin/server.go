@@ -30,10 +30,10 @@ const (
 	storeRest = 2 * time.Second
 )
 
-// A Server holds back what a server changes.
-type Server struct {
+// A Guardian holds back what a server changes.
+type Guardian struct {
 	name  string
-	store Store
+	store Records
 	log   *slog.Logger
 
 	mu    sync.Mutex
@@ -47,26 +47,26 @@ type Server struct {
 }
 
 // NewServer returns the pins of a server.
-func NewServer(name string, store Store, log *slog.Logger) *Server {
-	return &Server{
+func NewServer(name string, store Records, log *slog.Logger) *Guardian {
+	return &Guardian{
 		name: name, store: store, log: log.With(slog.String("server", name)),
 		pages: map[string]map[string]bool{}, told: map[[sha256.Size]byte]bool{},
 	}
 }
 
-// A Page is a page of the list of a server's tools.
-type Page struct {
+// A ListPage is a page of the list of a server's tools.
+type ListPage struct {
 	Tools   []json.Value
 	Cursor  string // "": the first page
 	Next    string // "": the last one
 	Private bool   // the server may list other tools to others: that one is missing says nothing
 	Old     bool   // it is not what the server says now: nothing is noted
 
-	Reread bool // set by [Server.Offer]: others have changed the pins
+	Reread bool // set by [Guardian.Offer]: others have changed the pins
 }
 
 // Offer returns the pinned definitions of the tools on a page, without those that are not offered.
-func (s *Server) Offer(ctx context.Context, p *Page) ([]json.Value, error) {
+func (s *Guardian) Offer(ctx context.Context, p *ListPage) ([]json.Value, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer cancel()
 	s.mu.Lock()
@@ -88,7 +88,7 @@ func (s *Server) Offer(ctx context.Context, p *Page) ([]json.Value, error) {
 }
 
 // Offers reports whether clients may call a tool: it is pinned, or the server's tools are not known yet.
-func (s *Server) Offers(ctx context.Context, tool string) (bool, error) {
+func (s *Guardian) Offers(ctx context.Context, tool string) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer cancel()
 	s.mu.Lock()
@@ -104,7 +104,7 @@ func (s *Server) Offers(ctx context.Context, tool string) (bool, error) {
 }
 
 // refresh reads the pins, if others have changed them.
-func (s *Server) refresh(ctx context.Context) error {
+func (s *Guardian) refresh(ctx context.Context) error {
 	if time.Now().Before(s.rests) {
 		return s.fault
 	}
@@ -125,13 +125,13 @@ func (s *Server) refresh(ctx context.Context) error {
 }
 
 // rest notes that the store has failed.
-func (s *Server) rest(err error) error {
+func (s *Guardian) rest(err error) error {
 	s.rests, s.fault = time.Now().Add(storeRest), err
 	return err
 }
 
 // note compares a page with the pins, and writes down what is new.
-func (s *Server) note(ctx context.Context, p *Page) error {
+func (s *Guardian) note(ctx context.Context, p *ListPage) error {
 	for range attempts {
 		if err := s.refresh(ctx); err != nil || p.Old {
 			return err
@@ -155,7 +155,7 @@ func (s *Server) note(ctx context.Context, p *Page) error {
 }
 
 // take brings what is known up to date with changes that have been saved.
-func (s *Server) take(c *Changes) {
+func (s *Guardian) take(c *Changes) {
 	s.have.Revision, s.have.Whole = c.Since+1, c.Whole
 	for _, t := range c.Tools {
 		s.have.Tools[t.Name] = t
@@ -169,11 +169,11 @@ func (s *Server) take(c *Changes) {
 type difference struct {
 	Changes
 
-	tools, pinned, waiting int     // how many, and how many bytes, are kept
-	over                   []*Tool // changes for which there is no room
+	tools, pinned, waiting int    // how many, and how many bytes, are kept
+	over                   []*Pin // changes for which there is no room
 }
 
-func (s *Server) compare(p *Page) *difference {
+func (s *Guardian) compare(p *ListPage) *difference {
 	d := &difference{Changes: Changes{Since: s.have.Revision, Whole: s.have.Whole}, tools: len(s.have.Tools)}
 	for _, t := range s.have.Tools {
 		d.pinned, d.waiting = d.pinned+len(t.Pinned), d.waiting+len(t.Waiting)
@@ -204,7 +204,7 @@ func (s *Server) compare(p *Page) *difference {
 // add compares a tool with what is kept of it.
 func (d *difference) add(have *Record, name, now string) {
 	was := have.Tools[name]
-	t := Tool{Name: name, Changed: time.Now()}
+	t := Pin{Name: name, Changed: time.Now()}
 	switch {
 	case was == nil && !have.Whole:
 		t.Pinned = now
@@ -217,7 +217,7 @@ func (d *difference) add(have *Record, name, now string) {
 	default:
 		return
 	}
-	before := Tool{}
+	before := Pin{}
 	if was != nil {
 		before = *was
 	} else if d.tools >= maxTools {
@@ -237,7 +237,7 @@ func (d *difference) add(have *Record, name, now string) {
 }
 
 // said returns what the server last said of a tool.
-func said(t *Tool) string {
+func said(t *Pin) string {
 	if t.Waiting != "" {
 		return t.Waiting
 	}
@@ -252,13 +252,13 @@ func (d *difference) miss(have *Record, seen map[string]bool) {
 		case t.Pinned == "":
 			d.Dropped = append(d.Dropped, name)
 		case !t.Gone:
-			d.Tools = append(d.Tools, &Tool{Name: name, Pinned: t.Pinned, Gone: true, Changed: time.Now()})
+			d.Tools = append(d.Tools, &Pin{Name: name, Pinned: t.Pinned, Gone: true, Changed: time.Now()})
 		}
 	}
 }
 
 // offered returns the pinned definitions of the tools on a page.
-func (s *Server) offered(p *Page) []json.Value {
+func (s *Guardian) offered(p *ListPage) []json.Value {
 	seen := map[string]bool{}
 	var offered []json.Value
 	for _, raw := range p.Tools {
@@ -272,9 +272,9 @@ func (s *Server) offered(p *Page) []json.Value {
 }
 
 // tell logs what waits to be accepted since now, once.
-func (s *Server) tell(ctx context.Context, d *difference) {
+func (s *Guardian) tell(ctx context.Context, d *difference) {
 	by := map[string][]string{}
-	note := func(kind string, t *Tool) {
+	note := func(kind string, t *Pin) {
 		sum := sha256.Sum256([]byte(kind + "\x00" + t.Name + "\x00" + t.Waiting))
 		if len(s.told) >= maxTold {
 			clear(s.told)

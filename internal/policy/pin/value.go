@@ -15,7 +15,7 @@ type Value struct {
 }
 
 // Values returns the values in both definitions of a tool, by their places.
-func (t *Tool) Values() []Value {
+func (t *Pin) Values() []Value {
 	before, after := leaves(t.Pinned), leaves(t.Waiting)
 	places := maps.Clone(before)
 	maps.Copy(places, after)

@@ -9,19 +9,19 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/lexer"
 )
 
-// Kind says what a message is.
-type Kind uint8
+// MessageKind says what a message is.
+type MessageKind uint8
 
 // The kinds of messages.
 const (
-	Invalid      Kind = iota // none of the others
-	Request                  // has a method and an id
-	Notification             // has a method of notifications/ and no id
-	Response                 // has an id and a result or an error
+	Invalid      MessageKind = iota // none of the others
+	Request                         // has a method and an id
+	Notification                    // has a method of notifications/ and no id
+	Response                        // has an id and a result or an error
 )
 
 // String returns the JSON-RPC name of the kind.
-func (k Kind) String() string {
+func (k MessageKind) String() string {
 	switch k {
 	case Request:
 		return "request"
@@ -71,7 +71,7 @@ const (
 // strings are copies. A copy of a Message is as good as the message.
 type Message struct {
 	Raw    []byte // the whole text
-	Kind   Kind
+	Kind   MessageKind
 	ID     ID   // as spelled
 	IDAt   Span // its span in Raw
 	Method string

@@ -16,8 +16,8 @@ type Part struct {
 
 	// Other says that clients ignore this: it is neither a message nor a piece of one.
 	Other bool
-	// Kind is the message's kind, as far as it is known before Complete.
-	Kind Kind
+	// MessageKind is the message's kind, as far as it is known before Complete.
+	Kind MessageKind
 	// Err is the *lexer.SyntaxError if the text turned out not to be a message.
 	Err error
 }

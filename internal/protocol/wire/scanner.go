@@ -56,7 +56,7 @@ type Signs struct {
 }
 
 // Message returns the kind of the message with these signs. It is certain after [Scanner.Close].
-func (s *Signs) Message() Kind {
+func (s *Signs) Message() MessageKind {
 	answer := !s.Result.IsZero() || !s.Error.IsZero()
 	switch {
 	case !s.MethodAt.IsZero() && answer:

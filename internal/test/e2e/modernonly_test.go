@@ -49,7 +49,7 @@ func modernProgram(command []string) int {
 
 // refuseLegacy returns the answer to a message that servers of the modern era do not know; nil: they know it.
 func refuseLegacy(body []byte) []byte {
-	var m protocol.Message
+	var m protocol.Incoming
 	if json.Unmarshal(body, &m) != nil || m.Method != protocol.MethodInitialize {
 		return nil
 	}
@@ -72,7 +72,7 @@ func onlyModern(both http.Handler) http.Handler {
 			both.ServeHTTP(w, r)
 			return
 		}
-		var m protocol.Message
+		var m protocol.Incoming
 		_ = json.NewDecoder(io.LimitReader(r.Body, maxRequest)).Decode(&m) // without an id it is answered, too
 		data := protocol.Object("supported", []string{protocol.Version20260728}, "requested", r.Header.Get(protocol.HeaderVersion))
 		w.Header().Set("Content-Type", protocol.TypeJSON)

@@ -78,8 +78,8 @@ func (h *Host) Send(lines ...string) {
 	}
 }
 
-// Said is a message to the host.
-type Said struct {
+// HostMessage is a message to the host.
+type HostMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
@@ -97,9 +97,9 @@ type Said struct {
 }
 
 // Next returns the next message.
-func (h *Host) Next() Said {
+func (h *Host) Next() HostMessage {
 	h.tb.Helper()
-	var m Said
+	var m HostMessage
 	select {
 	case text, ok := <-h.Lines:
 		if !ok {
@@ -115,7 +115,7 @@ func (h *Host) Next() Said {
 }
 
 // Outcome describes a message in a few words.
-func (m *Said) Outcome() string {
+func (m *HostMessage) Outcome() string {
 	id := string(m.ID)
 	switch {
 	case m.Method != "":

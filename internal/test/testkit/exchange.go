@@ -20,14 +20,14 @@ type Exchange struct {
 	era     Era
 	session *legacyClient // of the legacy era; nil before initialize and in the modern
 
-	msg    protocol.Message
+	msg    protocol.Incoming
 	id     json.RawMessage // the message's id, as spelled by the client; nil for a notification
 	params json.RawMessage
 	call   protocol.CallParams // of tools/call
 	tool   *Tool               // the called tool; nil if there is none
 }
 
-func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, msg protocol.Message) *Exchange {
+func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, msg protocol.Incoming) *Exchange {
 	e := &Exchange{server: s, w: w, r: r, msg: msg, id: msg.ID, params: msg.Params}
 	if r.Header.Get(protocol.HeaderVersion) >= protocol.Version20260728 {
 		e.era = Modern
@@ -199,7 +199,7 @@ func (e *Exchange) RefuseSession() { refuseSession(e.w, http.StatusNotFound) }
 func (e *Exchange) Send(msg string) { e.SendAs(e.server.form, msg) }
 
 // SendAs sends a complete message in a form.
-func (e *Exchange) SendAs(form Form, msg string) {
+func (e *Exchange) SendAs(form AnswerForm, msg string) {
 	if form == SSE {
 		e.Events().Send("", msg)
 		return

@@ -30,7 +30,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Bad Request: cannot read the body", http.StatusBadRequest)
 		return
 	}
-	var msg protocol.Message
+	var msg protocol.Incoming
 	malformed := json.Unmarshal(body, &msg) != nil
 	e := s.newExchange(w, r, msg)
 	s.update(func() {

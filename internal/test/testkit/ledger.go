@@ -23,8 +23,8 @@ type Received struct {
 	Tool string          // params.name of tools/call
 }
 
-// ledger counts what happened to a server.
-type ledger struct {
+// tallies count what happened to a server.
+type tallies struct {
 	requests   []Received
 	attempts   map[string]int
 	executions map[string]int
@@ -34,8 +34,8 @@ type ledger struct {
 	restarts   int
 }
 
-func newLedger() ledger {
-	return ledger{
+func newLedger() tallies {
+	return tallies{
 		attempts:   make(map[string]int),
 		executions: make(map[string]int),
 		cancelled:  make(map[string]int),
@@ -43,7 +43,7 @@ func newLedger() ledger {
 	}
 }
 
-func (l *ledger) record(r Received) {
+func (l *tallies) record(r Received) {
 	if len(l.requests) == keep {
 		l.requests = slices.Delete(l.requests, 0, 1)
 	}

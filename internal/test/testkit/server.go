@@ -10,18 +10,18 @@ import (
 	"testing"
 )
 
-// A Form is how the server answers a POST: with one JSON object or with an event stream.
-type Form int
+// An AnswerForm is how the server answers a POST: with one JSON object or with an event stream.
+type AnswerForm int
 
 const (
 	// JSON is an application/json body.
-	JSON Form = iota
+	JSON AnswerForm = iota
 	// SSE is a text/event-stream body.
 	SSE
 )
 
 // String returns the form's name.
-func (f Form) String() string {
+func (f AnswerForm) String() string {
 	if f == SSE {
 		return "SSE"
 	}
@@ -32,7 +32,7 @@ func (f Form) String() string {
 // Always. It speaks both eras, told apart by each request's MCP-Protocol-Version, at every path. It only uses
 // net/http, so that every byte it sends is its own. A Server is safe for concurrent use.
 type Server struct {
-	form      Form
+	form      AnswerForm
 	sessioned bool
 	eras      []Era
 	addr      string
@@ -46,7 +46,7 @@ type Server struct {
 	mu        sync.Mutex
 	changed   chan struct{} // closed and replaced at every change of the fields below
 	restarted error         // the error when a fault restarted the server
-	ledger    ledger
+	ledger    tallies
 	script    script
 	tools     Tools
 	orders    map[string]int // how many times an order was created, by reference
@@ -59,7 +59,7 @@ type Server struct {
 type Option func(*Server)
 
 // WithForm sets the form of answers that need no event stream; the default is [JSON].
-func WithForm(form Form) Option { return func(s *Server) { s.form = form } }
+func WithForm(form AnswerForm) Option { return func(s *Server) { s.form = form } }
 
 // WithoutSessions makes the legacy era work without Mcp-Session-Id, which the protocol allows.
 func WithoutSessions() Option { return func(s *Server) { s.sessioned = false } }

@@ -63,7 +63,7 @@ func member(t *testing.T, raw []byte, name string) json.RawMessage {
 func TestServerBehaves(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras() {
-		for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+		for _, form := range []testkit.AnswerForm{testkit.JSON, testkit.SSE} {
 			t.Run(era.String()+", "+form.String(), func(t *testing.T) {
 				t.Parallel()
 				srv := testkit.NewServer(t, testkit.WithForm(form))

@@ -179,7 +179,7 @@ func TestBridgedDiscover(t *testing.T) {
 // Results get the members that the modern era requires, and are otherwise unchanged.
 func TestBridgedResults(t *testing.T) {
 	t.Parallel()
-	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+	for _, form := range []testkit.AnswerForm{testkit.JSON, testkit.SSE} {
 		t.Run(form.String(), func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t, testkit.WithEra(testkit.Legacy), testkit.WithForm(form))

@@ -28,13 +28,13 @@ type asker struct {
 	ids    []string
 }
 
-func startAsker(tb testing.TB, form testkit.Form, rounds ...string) (*asker, string) {
+func startAsker(tb testing.TB, form testkit.AnswerForm, rounds ...string) (*asker, string) {
 	tb.Helper()
 	a := &asker{rounds: rounds}
 	return a, testkit.ServeInMemory(tb, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.serve(w, r, form) })) + "/mcp"
 }
 
-func (a *asker) serve(w http.ResponseWriter, r *http.Request, form testkit.Form) {
+func (a *asker) serve(w http.ResponseWriter, r *http.Request, form testkit.AnswerForm) {
 	var m struct {
 		ID     json.RawMessage `json:"id"`
 		Method string          `json:"method"`

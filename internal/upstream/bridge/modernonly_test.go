@@ -17,13 +17,13 @@ import (
 )
 
 // modernOnly starts a server that speaks only the modern era, and a gateway in front of it.
-func modernOnly(tb testing.TB, form testkit.Form, entry ...string) (*testkit.Server, *gatewaytest.Front) {
+func modernOnly(tb testing.TB, form testkit.AnswerForm, entry ...string) (*testkit.Server, *gatewaytest.Front) {
 	tb.Helper()
 	srv := testkit.NewServer(tb, testkit.WithEra(testkit.Modern), testkit.WithForm(form))
 	return srv, gatewaytest.Start(tb, srv.URL(), entry...)
 }
 
-var answerForms = []testkit.Form{testkit.JSON, testkit.SSE}
+var answerForms = []testkit.AnswerForm{testkit.JSON, testkit.SSE}
 
 // A legacy client can use a modern server, in the version that it asks for, and gets the same answers.
 func TestLegacyClientOfModernServer(t *testing.T) {

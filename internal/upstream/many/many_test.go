@@ -43,7 +43,7 @@ func targets(tb testing.TB, a *testkit.Answer) map[string]target {
 
 func TestManyOffersAllServers(t *testing.T) {
 	t.Parallel()
-	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+	for _, form := range []testkit.AnswerForm{testkit.JSON, testkit.SSE} {
 		for _, serverEra := range testkit.Eras {
 			t.Run(form.String()+" "+serverEra.String(), func(t *testing.T) {
 				t.Parallel()

@@ -89,7 +89,7 @@ func (b *builder) tag(n *ast.TagNode, implicit Pos) *Node {
 	return v
 }
 
-func coreTag(k Kind) string {
+func coreTag(k NodeKind) string {
 	switch k {
 	case KindNull:
 		return "!!null"

@@ -110,7 +110,7 @@ func (r *compactReader) value() *Node {
 	r.nodes = r.nodes[1:]
 	kind := strings.IndexByte(kindLetters, r.rest[0])
 	r.rest = r.rest[1:]
-	n.doc, n.kind = r.doc, Kind(kind)
+	n.doc, n.kind = r.doc, NodeKind(kind)
 	switch n.kind {
 	case KindSequence:
 		n.items = make([]*Node, r.number(';'))

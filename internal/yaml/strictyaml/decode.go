@@ -171,7 +171,7 @@ func subject(name string) string {
 
 // describe names a value in a message; a secret by its kind alone. An expanded one is shown as it is in the file.
 func (d *Document) describe(n *Node) string {
-	kind := map[Kind]string{
+	kind := map[NodeKind]string{
 		KindNull: "nothing", KindBool: "the truth value", KindInt: "the number", KindFloat: "the number",
 		KindString: "the text", KindSequence: "a list", KindMapping: "a mapping",
 	}[n.kind]

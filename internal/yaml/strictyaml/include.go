@@ -9,8 +9,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// A part is one of the files of a document. Its lines follow those of the files before it, so that a [Pos] says which file it is in.
-type part struct {
+// A filePart is one of the files of a document. Its lines follow those of the files before it, so that a [Pos] says which file it is in.
+type filePart struct {
 	name  string
 	begin int // how many lines the files before it have
 }
@@ -22,7 +22,7 @@ const maxAll = 1_000_000
 // top, to what is there. It may have nothing else, and no key of a section that a file before it has. Its mistakes become those
 // of the document.
 func (d *Document) Include(name string, src []byte, sections []string) {
-	d.files = append(d.files, part{name, len(d.lines)})
+	d.files = append(d.files, filePart{name, len(d.lines)})
 	root, fatal := d.parse(src)
 	switch {
 	case fatal != nil && fatal.Pos == (Pos{}):

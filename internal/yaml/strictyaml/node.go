@@ -5,12 +5,12 @@ import (
 	"iter"
 )
 
-// A Kind is what a [Node] is.
-type Kind int
+// A NodeKind is what a [Node] is.
+type NodeKind int
 
 // The kinds of a value. A plain scalar has the kind that the core schema of YAML 1.2 gives it.
 const (
-	KindNull Kind = iota
+	KindNull NodeKind = iota
 	KindBool
 	KindInt
 	KindFloat
@@ -23,7 +23,7 @@ const (
 // value that does not exist, so that lookups can be chained.
 type Node struct {
 	doc      *Document
-	kind     Kind
+	kind     NodeKind
 	pos      Pos
 	text     string // of a scalar: unquoted, after [Document.Expand]
 	source   string // of a scalar: unquoted, as it is in the file
@@ -43,8 +43,8 @@ type keyValue struct {
 	value *Node
 }
 
-// Kind returns what the value is: [KindNull] for a nil Node.
-func (n *Node) Kind() Kind {
+// NodeKind returns what the value is: [KindNull] for a nil Node.
+func (n *Node) Kind() NodeKind {
 	if n == nil {
 		return KindNull
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // resolve returns the kind of a plain scalar by the core schema (YAML 1.2, section 10.3.2).
-func resolve(text string) Kind {
+func resolve(text string) NodeKind {
 	switch text {
 	case "", "~", "null", "Null", "NULL":
 		return KindNull

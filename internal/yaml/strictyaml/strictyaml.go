@@ -67,8 +67,8 @@ func (p Pos) Before(q Pos) bool {
 // A Document is a parsed file together with the mistakes found in it so far. It is not safe for concurrent use.
 type Document struct {
 	name    string
-	lines   [][]rune // of all files, one after the other
-	files   []part   // in the order in which they were read
+	lines   [][]rune   // of all files, one after the other
+	files   []filePart // in the order in which they were read
 	root    *Node
 	scalars []*Node     // every scalar value, in file order
 	ends    map[Pos]Pos // where the token that starts at a position ends
@@ -103,7 +103,7 @@ func Parse(name string, src []byte) (*Document, error) {
 func newDocument(name string) *Document {
 	return &Document{
 		name:     name,
-		files:    []part{{name: name}},
+		files:    []filePart{{name: name}},
 		ends:     map[Pos]Pos{},
 		secrets:  map[Pos]bool{},
 		types:    map[reflect.Type]*structType{},

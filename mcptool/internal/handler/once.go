@@ -44,7 +44,7 @@ func (c *Calls) Close() error {
 }
 
 // WithCalls keeps the calls that are made once there instead of in memory.
-func WithCalls(c *Calls) Option { return serverOption(func(s *Server) { s.calls = c }) }
+func WithCalls(c *Calls) Option { return serverOption(func(s *AuthorServer) { s.calls = c }) }
 
 // WithOnce keeps a tool's writes from happening twice.
 func WithOnce(o *Once) ToolOption { return toolOption(func(r *toolFacts) { r.once = o }) }

@@ -12,7 +12,7 @@ import (
 )
 
 // Option changes how a server follows its contract. The interface is sealed.
-type Option interface{ server(s *Server) }
+type Option interface{ server(s *AuthorServer) }
 
 // ToolOption changes how one tool follows its contract. The interface is sealed.
 type ToolOption interface{ tool(r *toolFacts) }
@@ -35,9 +35,9 @@ type toolFacts struct {
 	readOnly, idempotent *bool
 }
 
-type serverOption func(s *Server)
+type serverOption func(s *AuthorServer)
 
-func (o serverOption) server(s *Server) { o(s) }
+func (o serverOption) server(s *AuthorServer) { o(s) }
 
 type toolOption func(r *toolFacts)
 
@@ -45,27 +45,27 @@ func (o toolOption) tool(r *toolFacts) { o(r) }
 
 type sharedOption func(r *toolFacts)
 
-func (o sharedOption) server(s *Server)  { o(&s.rule) }
-func (o sharedOption) tool(r *toolFacts) { o(r) }
+func (o sharedOption) server(s *AuthorServer) { o(&s.rule) }
+func (o sharedOption) tool(r *toolFacts)      { o(r) }
 
 // WithLogger makes log, which is not nil, the logger of failures.
 func WithLogger(log *slog.Logger) Option {
-	return serverOption(func(s *Server) { s.log = log })
+	return serverOption(func(s *AuthorServer) { s.log = log })
 }
 
 // WithClock makes now, which is not nil, the clock.
 func WithClock(now func() time.Time) Option {
-	return serverOption(func(s *Server) { s.now = now })
+	return serverOption(func(s *AuthorServer) { s.now = now })
 }
 
 // WithCharge makes charge decide whether a call runs. The caller is told its error.
 func WithCharge(charge func(ctx context.Context) error) Option {
-	return serverOption(func(s *Server) { s.charge = charge })
+	return serverOption(func(s *AuthorServer) { s.charge = charge })
 }
 
 // WithTool makes options, each of which is a ToolOption, apply to the tool of that name.
 func WithTool[O any](name string, options ...O) Option {
-	return serverOption(func(s *Server) {
+	return serverOption(func(s *AuthorServer) {
 		r := s.rules[name]
 		for _, o := range options {
 			if o, ok := any(o).(ToolOption); ok {

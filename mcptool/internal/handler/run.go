@@ -18,7 +18,7 @@ import (
 
 // A handling is what is done about one request.
 type handling struct {
-	s         *Server
+	s         *AuthorServer
 	req       *Incoming
 	rule      toolFacts
 	start     time.Time
@@ -38,7 +38,7 @@ type Func func(ctx context.Context) (result any, err error)
 type Passed struct{ Err error }
 
 // Do handles a request. It returns the result of handler unchanged, or the answer that replaces it.
-func (s *Server) Do(ctx context.Context, req *Incoming, handler Func) (result any, answer *contract.Answer) {
+func (s *AuthorServer) Do(ctx context.Context, req *Incoming, handler Func) (result any, answer *contract.Answer) {
 	x := &handling{s: s, req: req, rule: s.ruleOf(req.Tool), start: time.Now()}
 	x.requestID = wire.RequestID(cmp.Or(req.Header.Get(wire.HeaderRequestID), req.RequestID))
 	ctx = context.WithValue(ctx, exchangeKey{}, x)

@@ -15,8 +15,8 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
-// Server is an author's server under a contract. It is safe for concurrent use.
-type Server struct {
+// AuthorServer is an author's server under a contract. It is safe for concurrent use.
+type AuthorServer struct {
 	rule   toolFacts // for every tool without its own
 	rules  map[string]toolFacts
 	log    *slog.Logger
@@ -27,8 +27,8 @@ type Server struct {
 }
 
 // NewServer returns a server that follows c. Each of options is an Option.
-func NewServer[O any](c *contract.Contract, options []O) *Server {
-	s := &Server{rule: toolFacts{contract: Given(c)}, rules: map[string]toolFacts{}, log: slog.Default(), now: time.Now}
+func NewServer[O any](c *contract.Contract, options []O) *AuthorServer {
+	s := &AuthorServer{rule: toolFacts{contract: Given(c)}, rules: map[string]toolFacts{}, log: slog.Default(), now: time.Now}
 	for _, o := range options {
 		if o, ok := any(o).(Option); ok {
 			o.server(s)
@@ -50,7 +50,7 @@ func Given(c *contract.Contract) *contract.Contract {
 }
 
 // ruleOf returns the rule of a tool.
-func (s *Server) ruleOf(tool string) toolFacts {
+func (s *AuthorServer) ruleOf(tool string) toolFacts {
 	r, ok := s.rules[tool]
 	if !ok {
 		return s.rule
@@ -106,7 +106,7 @@ func (r *Incoming) list(ctx context.Context) (offered []*toolcall.Entry, err err
 }
 
 // list returns the tools as they were last seen, or fetches them if they never were.
-func (s *Server) list(ctx context.Context, r *Incoming) *toolcall.List {
+func (s *AuthorServer) list(ctx context.Context, r *Incoming) *toolcall.List {
 	if l := s.tools.Load(); l != nil {
 		return l
 	}
@@ -114,7 +114,7 @@ func (s *Server) list(ctx context.Context, r *Incoming) *toolcall.List {
 }
 
 // relist fetches the tools. It returns nil if that fails.
-func (s *Server) relist(ctx context.Context, r *Incoming) *toolcall.List {
+func (s *AuthorServer) relist(ctx context.Context, r *Incoming) *toolcall.List {
 	offered, err := r.list(ctx)
 	if err != nil {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "tools/list failed: the arguments are not checked here",
@@ -136,7 +136,7 @@ func (s *Server) relist(ctx context.Context, r *Incoming) *toolcall.List {
 }
 
 // flawed returns a function that logs, once, that arguments of a tool cannot be checked.
-func (s *Server) flawed() func(t *toolcall.Entry, err error) {
+func (s *AuthorServer) flawed() func(t *toolcall.Entry, err error) {
 	var first sync.Once
 	return func(t *toolcall.Entry, err error) {
 		first.Do(func() {

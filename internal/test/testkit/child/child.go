@@ -82,7 +82,7 @@ func Main(args []string) int {
 			}
 			return 0
 		}
-		var m protocol.Message
+		var m protocol.Incoming
 		if json.Unmarshal(line, &m) != nil {
 			fmt.Fprintf(os.Stderr, "not a message: %q\n", line)
 			continue
@@ -155,7 +155,7 @@ func (c *child) result(id json.RawMessage, result string) {
 func (c *child) text(id json.RawMessage, text string) { c.result(id, protocol.TextResult(text)) }
 
 // handle handles a message. It returns false when the process ends.
-func (c *child) handle(m protocol.Message) bool {
+func (c *child) handle(m protocol.Incoming) bool {
 	if (c.is(modern) || c.is("both") && m.Method == protocol.MethodDiscover) && c.handleModern(m) {
 		return true
 	}
@@ -186,7 +186,7 @@ func (c *child) handle(m protocol.Message) bool {
 	return true
 }
 
-func (c *child) initialize(m protocol.Message) {
+func (c *child) initialize(m protocol.Incoming) {
 	if c.is("refuse") {
 		c.write(protocol.Refusal(m.ID, protocol.CodeInvalidParams, "not today", ""))
 		return
@@ -214,7 +214,7 @@ func (c *child) capabilities() json.RawMessage {
 }
 
 // hearInterest records the subscriptions of a client of the legacy era. There is no resource "no:such".
-func (c *child) hearInterest(m protocol.Message) {
+func (c *child) hearInterest(m protocol.Incoming) {
 	var params struct {
 		URI   string `json:"uri"`
 		Level string `json:"level"`
@@ -248,7 +248,7 @@ func (c *child) ask(method, params string) <-chan json.RawMessage {
 }
 
 // answered delivers the client's answer to the call that waits for it.
-func (c *child) answered(m protocol.Message) {
+func (c *child) answered(m protocol.Incoming) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	answer := m.Result

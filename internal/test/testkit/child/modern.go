@@ -13,7 +13,7 @@ const modern = "modern"
 
 // handleModern handles what only a server of the modern era does, or does differently. It reports whether it
 // has.
-func (c *child) handleModern(m protocol.Message) bool {
+func (c *child) handleModern(m protocol.Incoming) bool {
 	var params struct {
 		Notifications json.RawMessage            `json:"notifications"`
 		RequestID     json.RawMessage            `json:"requestId"`

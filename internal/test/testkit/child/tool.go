@@ -128,7 +128,7 @@ func (c *child) tools() testkit.Tools {
 }
 
 // call runs the called tool. It returns false when the process ends.
-func (c *child) call(m protocol.Message) bool {
+func (c *child) call(m protocol.Incoming) bool {
 	call := &toolCall{child: c, id: m.ID, raw: m.Params}
 	_ = json.Unmarshal(m.Params, &call.params)            // missing members stay empty
 	_ = json.Unmarshal(call.params.Arguments, &call.args) // missing members stay empty

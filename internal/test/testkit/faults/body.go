@@ -33,7 +33,7 @@ func Empty200() testkit.Fault {
 const wrongID = `"testkit-wrong-id"`
 
 // WrongID answers a request that was not made, in either form.
-func WrongID(form testkit.Form) testkit.Fault {
+func WrongID(form testkit.AnswerForm) testkit.Fault {
 	return testkit.Fault{Name: "wrong id, " + form.String(), Runs: true, Happen: func(e *testkit.Exchange) {
 		e.SendAs(form, protocol.Answer([]byte(wrongID), e.PlainResult()))
 	}}
@@ -41,7 +41,7 @@ func WrongID(form testkit.Form) testkit.Fault {
 
 // DuplicateAnswer answers twice: as two events with the same id, or as two JSON objects one after the other. The second
 // answer's text is "again".
-func DuplicateAnswer(form testkit.Form) testkit.Fault {
+func DuplicateAnswer(form testkit.AnswerForm) testkit.Fault {
 	return testkit.Fault{Name: "duplicate answer, " + form.String(), Runs: true, Happen: func(e *testkit.Exchange) {
 		first := protocol.Answer(e.ID(), e.PlainResult())
 		second := protocol.Answer(e.ID(), e.Result(protocol.TextResult("again")))
@@ -84,7 +84,7 @@ func (n Ending) String() string {
 }
 
 // Large answers with a text of that many bytes, streamed.
-func Large(form testkit.Form, size int64, ending Ending) testkit.Fault {
+func Large(form testkit.AnswerForm, size int64, ending Ending) testkit.Fault {
 	const block = 64 << 10
 	return testkit.Fault{Name: "large answer, " + form.String() + ending.String(), Runs: true, Happen: func(e *testkit.Exchange) {
 		head, tail := splitLarge(e, ending)

@@ -51,7 +51,7 @@ func Hang() testkit.Fault {
 }
 
 // Drip answers one byte at a time, with gaps, and never finishes.
-func Drip(form testkit.Form, gap time.Duration) testkit.Fault {
+func Drip(form testkit.AnswerForm, gap time.Duration) testkit.Fault {
 	return testkit.Fault{Name: "slow drip, " + form.String(), Runs: true, Happen: func(e *testkit.Exchange) {
 		opening := protocol.Envelope(e.ID(), `"result":{"content":[{"type":"text","text":"`)
 		opening = opening[:len(opening)-1] // the envelope's closing brace, which is never sent

@@ -2,8 +2,8 @@ package protocol
 
 import "encoding/json"
 
-// Message is the part of a JSON-RPC message that a server reads.
-type Message struct {
+// Incoming is the part of a JSON-RPC message that a server reads.
+type Incoming struct {
 	JSONRPC string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
 	Method  string          `json:"method"`
