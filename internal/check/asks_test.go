@@ -84,6 +84,9 @@ func TestServerAsks(t *testing.T) {
 					if most := map[string]int64{"tools/call": 1, "tools/list": 20}[method]; asked > most || asked > 0 && report.Stopped != c.stopped {
 						t.Errorf("%s, after %d: asked %d times, stopped: %q", method, after, asked, report.Stopped)
 					}
+					if letter := report.Letter(); asked > 0 && letter != "" && letter != report.Grade+" so far" {
+						t.Errorf("stopped, and the grade is %s", letter)
+					}
 					said := brokenIn(report)
 					if said = slices.DeleteFunc(said, func(rule string) bool { return rule == "limit-says-wait" }); len(said) > 0 {
 						t.Errorf("%s, after %d: broken: %v: %v", method, after, said, sentences(report, said[0]))

@@ -27,13 +27,7 @@ var hostiles = map[string]func(out io.Writer, line string, n int){
 			}
 		}
 	},
-	"endless line": func(out io.Writer, _ string, _ int) {
-		for {
-			if _, err := io.WriteString(out, strings.Repeat("x", 1<<20)); err != nil {
-				return
-			}
-		}
-	},
+	"endless line":       func(out io.Writer, _ string, _ int) { endlessly(out) },
 	"dies at initialize": func(io.Writer, string, int) { os.Exit(3) },
 	"dies at each call": func(out io.Writer, line string, _ int) {
 		if strings.Contains(line, "tools/call") {
@@ -43,10 +37,38 @@ var hostiles = map[string]func(out io.Writer, line string, n int){
 			fmt.Fprintln(out, answer)
 		}
 	},
+	"dies at some calls": func(out io.Writer, line string, _ int) {
+		if strings.Contains(line, `"order_id":[[`) {
+			os.Exit(3)
+		}
+		for _, answer := range (&fixture{}).answer(line) {
+			fmt.Fprintln(out, answer)
+		}
+	},
+	"an answer without an end": func(out io.Writer, line string, _ int) {
+		if !strings.Contains(line, "tools/list") {
+			for _, answer := range (&fixture{}).answer(line) {
+				fmt.Fprintln(out, answer)
+			}
+			return
+		}
+		fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"tools":["`, idIn(line))
+		endlessly(out)
+	},
 	"50,000 tools": func(out io.Writer, line string, _ int) {
 		if strings.Contains(line, "tools/list") {
 			one := `{"name":"t","inputSchema":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}}`
 			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}`+"\n", idIn(line), strings.Repeat(one+",", 49_999)+one)
+			return
+		}
+		for _, answer := range (&fixture{}).answer(line) {
+			fmt.Fprintln(out, answer)
+		}
+	},
+	"large pages": func(out io.Writer, line string, n int) {
+		if strings.Contains(line, "tools/list") {
+			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"t%d","description":"%s","inputSchema":{"type":"object"}}],"nextCursor":"%d"}}`+"\n",
+				idIn(line), n, strings.Repeat("w", 6<<20), n)
 			return
 		}
 		for _, answer := range (&fixture{}).answer(line) {
@@ -71,6 +93,21 @@ var hostiles = map[string]func(out io.Writer, line string, n int){
 			fmt.Fprintln(out, answer)
 		}
 	},
+}
+
+// endlessly writes a line that has no end.
+func endlessly(out io.Writer) {
+	for {
+		if _, err := io.WriteString(out, strings.Repeat("x", 1<<20)); err != nil {
+			return
+		}
+	}
+}
+
+// stops are words that a report says it was stopped with.
+var stops = map[string]string{
+	"garbage": `initialize: no answer in time; it wrote "<html>0</html>"`, "endless line": "initialize: the answer is longer than 16 MiB",
+	"an answer without an end": "tools/list: the answer is longer than 16 MiB", "dies at initialize": "initialize: the connection ended",
 }
 
 // idIn returns the id of a request.
@@ -109,12 +146,25 @@ func TestHostile(t *testing.T) {
 				Command: []string{self}, Env: append(os.Environ(), "FIXTURE_HOSTILE="+name), Stderr: io.Discard, Leave: 100 * time.Millisecond,
 			}, check.Options{Mode: check.Safe, Timeout: timeout})
 			t.Logf("%s, %d of 100, %d rules, stopped: %s, strays of %v", report.Grade, report.Score, report.Rules.Observed, report.Stopped, brokenIn(report))
+			if letter := report.Letter(); report.Stopped != "" && letter != "" && letter != "F" && !strings.HasSuffix(letter, " so far") {
+				t.Errorf("stopped: %s, and the grade is %s", report.Stopped, letter)
+			}
+			if want := stops[name]; !strings.Contains(report.Stopped, want) {
+				t.Errorf("stopped: %q, want %q", report.Stopped, want)
+			}
 			switch name {
+			case "dies at some calls":
+				if report.Grade != "C" || report.Stopped != "" {
+					t.Errorf("a request ends it, and the grade is %s; stopped: %s", report.Grade, report.Stopped)
+				}
 			case "asks back", "a schema without an end":
 				if report.Stopped != "" || !report.Started {
 					t.Errorf("stopped: %s", report.Stopped)
 				}
-			case "50,000 tools":
+			case "50,000 tools", "large pages":
+				if name == "large pages" && report.Server.Tools != 3 {
+					t.Errorf("%d pages of 6 MB are kept", report.Server.Tools)
+				}
 				if sentences(report, "list-ends") == nil {
 					t.Errorf("an endless list is no finding: %v", brokenIn(report))
 				}

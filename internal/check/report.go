@@ -77,11 +77,19 @@ func (r *Report) Name() string {
 
 // Graded is the grade, with what it rests on.
 func (r *Report) Graded() string {
-	grade := r.Grade
+	grade := r.Letter()
 	if grade == "" {
 		grade = fmt.Sprintf("no grade: fewer than %d observations", minSeen)
 	}
 	return fmt.Sprintf("%s (%s, %d of %d rules observed)", grade, r.Mode, r.Rules.Observed, r.Rules.Of)
+}
+
+// Letter is the grade, and says if it may still change: the check did not come to its end.
+func (r *Report) Letter() string {
+	if r.Stopped != "" && r.Grade != "" && r.Grade != "F" {
+		return r.Grade + " so far"
+	}
+	return r.Grade
 }
 
 // Basis says what the grade rests on, in numbers.
@@ -149,7 +157,7 @@ func judge(t *transcript, mode Mode) *Report {
 		report.Nearest = name
 	}
 	var full, got float64
-	harmful := false
+	capped := false // what is never better than C
 	for _, rule := range Rules() {
 		report.Rules.Of++
 		var v verdict
@@ -169,7 +177,7 @@ func judge(t *transcript, mode Mode) *Report {
 		if len(v.broken) == 0 {
 			report.Kept = append(report.Kept, rule.ID)
 		}
-		harmful = harmful || len(v.broken) > 0 && rule.Harm == HarmWrite
+		capped = capped || len(v.broken) > 0 && (rule.Harm == HarmWrite || rule.ID == "survives")
 		report.Findings = append(report.Findings, findings(rule, v.broken)...)
 	}
 	if full > 0 {
@@ -179,7 +187,7 @@ func judge(t *transcript, mode Mode) *Report {
 	case t.dying:
 		report.Grade = "F"
 	case report.Seen >= minSeen:
-		report.Grade = letter(report.Score, harmful)
+		report.Grade = letter(report.Score, capped)
 	}
 	sortByHarm(report.Findings)
 	report.Drafts = t.seen(report.Findings)
@@ -220,8 +228,8 @@ func (w *writeSeen) judgedBy(rule *Rule) bool {
 	}
 }
 
-// letter returns the grade for a score. What can cause a false write is never better than C.
-func letter(score int, harmful bool) string {
+// letter returns the grade for a score. What can cause a false write, and what a request can end, is never better than C.
+func letter(score int, capped bool) string {
 	grade := "F"
 	for _, step := range []struct {
 		from  int
@@ -232,7 +240,7 @@ func letter(score int, harmful bool) string {
 			break
 		}
 	}
-	if harmful && grade < "C" {
+	if capped && grade < "C" {
 		return "C"
 	}
 	return grade

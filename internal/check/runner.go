@@ -149,6 +149,12 @@ func (r *runner) initialize() bool {
 	r.file(x)
 	if x.answer.Text == nil || x.said.failed {
 		r.t.stopped = "initialize: " + x.why()
+		for _, s := range r.conn.Strays() {
+			if s.What == server.Garbage && x.answer.Text == nil {
+				r.t.stopped += "; it wrote " + quoted(s.Text)
+				break
+			}
+		}
 		return false
 	}
 	if !r.t.started {
@@ -220,7 +226,7 @@ func (r *runner) messageOf(id, method string, params json.Value) server.Message 
 
 // list reads the list of tools.
 func (r *runner) list() {
-	budget, seen, cursor := args.NewBudget(), map[string]bool{}, ""
+	budget, seen, cursor, size := args.NewBudget(), map[string]bool{}, "", 0
 	for page := 0; ; page++ {
 		params := json.Value(`{}`)
 		if cursor != "" {
@@ -237,6 +243,9 @@ func (r *runner) list() {
 			}
 			return
 		}
+		if size += len(x.answer.Text); page == 0 {
+			r.t.page = size
+		}
 		r.t.listed = true
 		var found struct {
 			Tools []*tool `json:"tools"`
@@ -246,6 +255,7 @@ func (r *runner) list() {
 			r.t.stopped = "tools/list: the result cannot be read: " + err.Error()
 			return
 		}
+		x.shorten()
 		for _, t := range found.Tools {
 			if t != nil && len(r.t.tools) < maxTools {
 				t.prepare(budget)
@@ -260,7 +270,7 @@ func (r *runner) list() {
 		case seen[cursor]:
 			r.t.endless = fmt.Sprintf("The cursor %s comes again.", quoted(cursor))
 			return
-		case len(r.t.tools) >= maxTools || page+1 >= maxPages:
+		case len(r.t.tools) >= maxTools || page+1 >= maxPages || size > server.MaxMessage:
 			r.t.endless = fmt.Sprintf("There are %d tools on %d pages, and perhaps more.", len(r.t.tools), page+1)
 			return
 		}
@@ -308,12 +318,19 @@ func (r *runner) ask(limit time.Duration, s step, m server.Message) *exchange {
 func (r *runner) file(x *exchange) {
 	r.t.exchanges = append(r.t.exchanges, x)
 	r.heed(x)
-	if x.step.tool == nil && x.step.probe != probeList && len(x.answer.Text) > longList { // nobody looks into it any more
-		x.answer.Text, x.said.result = bytes.Clone(x.answer.Text[:maxFrame]), nil
+	if x.step.tool == nil && x.step.probe != probeList {
+		x.shorten()
 	}
 	if r.t.stdio && errors.Is(x.answer.Err, server.ErrEnded) && x.step.probe != probeStart {
 		x.died = true
 		r.restart()
+	}
+}
+
+// shorten lets a long answer go, which nobody looks into any more.
+func (x *exchange) shorten() {
+	if len(x.answer.Text) > longList {
+		x.answer.Text, x.said.result = bytes.Clone(x.answer.Text[:maxFrame]), nil
 	}
 }
 
@@ -343,7 +360,7 @@ func (x *exchange) why() string {
 	switch {
 	case x.answer.Text != nil && x.said.failed:
 		return x.said.text
-	case x.answer.Status >= 400:
+	case x.answer.Status >= http.StatusBadRequest || len(x.answer.Body) > 0:
 		return fmt.Sprintf("HTTP %d %s", x.answer.Status, quoted(string(x.answer.Body)))
 	case x.answer.Err != nil:
 		return x.answer.Err.Error()

@@ -23,6 +23,7 @@ type transcript struct {
 	protocol  string
 	sessions  bool // over HTTP: it gave a session
 	listed    bool // the list of tools was read, up to a bound
+	page      int  // how many bytes its first page has
 	endless   string
 	tools     []*tool
 	exchanges []*exchange
@@ -41,10 +42,7 @@ type transcript struct {
 const longList = 1 << 20
 
 // long reports whether the list of tools is too long to be asked for again and again: the load would be of the check's own making.
-func (t *transcript) long() bool {
-	lists := t.of(probeList)
-	return t.endless != "" || len(lists) > 0 && len(lists[0].answer.Text) > longList
-}
+func (t *transcript) long() bool { return t.endless != "" || t.page > longList }
 
 // tool is a tool as the server lists it.
 type tool struct {
@@ -154,6 +152,9 @@ func listen(reader *contract.Reader, text []byte) (s said) {
 		}
 	}
 	s.text = strings.Join(texts, "\n")
+	if len(e.Result) > longList { // it is no failure in a known form, and reading it would take many times as much
+		return s
+	}
 	reading, failed := reader.Result(e.Result)
 	if !failed {
 		reading, s.reads, failed = reader.Seems(e.Result)

@@ -10,7 +10,7 @@ import (
 // Badge writes the grade as a small picture, in SVG. It has nothing in it that the server says.
 func Badge(w io.Writer, r *check.Report) error {
 	const label, perLetter, margin = "failures", 7, 12
-	grade, colour := r.Grade, map[string]string{"A": "#1a7a45", "B": "#4c7a1a", "C": "#8a5a00", "D": "#a84300", "F": "#b3261e"}[r.Grade]
+	grade, colour := r.Letter(), map[string]string{"A": "#1a7a45", "B": "#4c7a1a", "C": "#8a5a00", "D": "#a84300", "F": "#b3261e"}[r.Grade]
 	if grade == "" {
 		grade, colour = "no grade", "#5d5d6b"
 	}

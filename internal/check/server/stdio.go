@@ -74,23 +74,29 @@ type child struct {
 func (c *child) read(out io.Reader) {
 	lines := bufio.NewReaderSize(out, 64<<10)
 	var line []byte
+	long := false // it is longer than is kept
 	for {
 		piece, err := lines.ReadSlice('\n')
-		if len(line) <= MaxMessage {
+		switch {
+		case long:
+		case len(line)+len(piece) > MaxMessage:
+			line, long = nil, true
+			c.tooLong()
+		default:
 			line = append(line, piece...)
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
 		if text := bytes.TrimSpace(line); len(text) > 0 {
-			if reply := c.take(text[:min(len(text), MaxMessage)]); reply != nil {
+			if reply := c.take(text); reply != nil {
 				_ = c.write(reply, 0) // if it has ended, the reader notices
 			}
 		}
 		if err != nil {
 			return
 		}
-		line = nil
+		line, long = nil, false
 	}
 }
 
@@ -132,11 +138,11 @@ func (c *child) Send(ctx context.Context, m Message) Answer {
 			}
 			written = nil
 		case text := <-answer:
-			return Answer{Text: text}
+			return answered(text)
 		case <-c.ended:
 			select {
 			case text := <-answer:
-				return Answer{Text: text}
+				return answered(text)
 			default:
 				return Answer{Err: ErrEnded}
 			}
@@ -144,6 +150,14 @@ func (c *child) Send(ctx context.Context, m Message) Answer {
 			return Answer{Err: ErrSilent}
 		}
 	}
+}
+
+// answered returns the answer with that text; nil: it is too long.
+func answered(text []byte) Answer {
+	if text == nil {
+		return Answer{Err: ErrLong}
+	}
+	return Answer{Text: text}
 }
 
 // Close ends the program's input, and the program if it does not leave by itself.

@@ -58,6 +58,17 @@ func (l *ledger) answer(id string, text []byte) {
 	}
 }
 
+// tooLong tells whoever waits for an answer that one has come which is too long to be read.
+func (l *ledger) tooLong() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, c := range l.waiting {
+		l.answered[id] = true
+		c <- nil
+	}
+	clear(l.waiting)
+}
+
 func (l *ledger) stray(what Sort, text []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
