@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/recoursehq/recourse/internal/policy/auth"
 	"github.com/recoursehq/recourse/internal/privacy/seal"
 	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
@@ -23,7 +24,8 @@ type Provider struct {
 	DeviceURL string `yaml:"device_url" default:"(none)"`
 	// The provider's token endpoint.
 	TokenURL string `yaml:"token_url" default:"(none)"`
-	// What the provider calls this gateway.
+	// What the provider calls this gateway. With `metadata` it is the URL of a document that the gateway serves,
+	// `/connect/client/NAME.json` below `public_url`: a provider that reads those needs no registration.
 	ClientID string `yaml:"client_id" default:"(none)"`
 	// The secret of that client. Without one it is a public client.
 	ClientSecret string `yaml:"client_secret,secret" default:"(none)"`
@@ -51,6 +53,9 @@ const (
 	FlowAPIKey            Flow = "api_key"
 	FlowClientCredentials Flow = "client_credentials"
 )
+
+// ClientIDMetadata is the client id that stands for the URL of the gateway's own document.
+const ClientIDMetadata = "metadata"
 
 // ClientAuth says where a client's secret is sent.
 type ClientAuth string
@@ -101,6 +106,9 @@ func (v *validator) providers(c *Config, root *strictyaml.Node) {
 	for i := range c.Providers {
 		entry := &c.Providers[i]
 		v.provider(&entry.Value, node.Get(entry.Key), node.Key(entry.Key))
+		if entry.Value.ClientID == ClientIDMetadata {
+			v.metadataClient(&entry.Value, node.Get(entry.Key), c.PublicURL)
+		}
 		if entry.Value.Title == "" {
 			entry.Value.Title = entry.Key
 		}
@@ -130,6 +138,22 @@ func (v *validator) oneCredential(s *Server, node *strictyaml.Node, header strin
 	}
 	if i := slices.IndexFunc(s.Forward, func(name string) bool { return http.CanonicalHeaderKey(name) == header }); i >= 0 {
 		v.doc.Reportf(node.Get("forward").Item(i).Pos(), mend, what)
+	}
+}
+
+// metadataClient checks a provider that reads in the gateway's own document who its client is.
+func (v *validator) metadataClient(p *Provider, node *strictyaml.Node, public string) {
+	at := node.Get("client_id").Pos()
+	if p.Flow != FlowAuthorizationCode && p.Flow != FlowDeviceCode {
+		v.doc.Reportf(at, "", "`client_id: metadata` is for the flows `authorization_code` and `device_code`")
+		return
+	}
+	if !auth.IsSafeURL(public) {
+		v.doc.Reportf(at, "set `public_url: https://tools.example.com` at the top level",
+			"`client_id: metadata` needs an https `public_url`, where the provider reads who its client is")
+	}
+	if p.ClientSecret != "" {
+		v.doc.Reportf(node.Get("client_secret").Pos(), "remove it", "a client with `client_id: metadata` has no secret")
 	}
 }
 

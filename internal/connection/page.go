@@ -97,6 +97,10 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == loginPath && r.Method == http.MethodGet:
 		p.signedIn(w, r)
 	case r.Method == http.MethodGet, r.Method == http.MethodHead:
+		if file, ok := strings.CutPrefix(linkID(r), clientPrefix); ok {
+			p.client(w, r, file)
+			return
+		}
 		if name, ok := strings.CutPrefix(linkID(r), donePrefix); ok {
 			p.done(w, r, name)
 			return

@@ -63,7 +63,10 @@ type stage struct {
 // realProvider returns the provider of all stages: a second one would change global state of the first.
 var realProvider = sync.OnceValue(func() http.Handler {
 	client := storage.WebClient("recourse", "hunter2", gatewayURL+"/connect/callback", gatewayURL+"/connect/login")
-	accounts := storage.NewStorageWithClients(storage.NewUserStore(providerURL), map[string]*storage.Client{"recourse": client})
+	document := storage.NativeClient(gatewayURL+"/connect/client/deere.json", gatewayURL+"/connect/callback")
+	accounts := storage.NewStorageWithClients(storage.NewUserStore(providerURL), map[string]*storage.Client{
+		"recourse": client, document.GetID(): document,
+	})
 	return openid.Provider(providerURL, accounts)
 })
 

@@ -1,6 +1,8 @@
 package account
 
 import (
+	"strings"
+
 	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/connection"
@@ -21,6 +23,9 @@ func NewProviders(cfg *config.Config) Providers {
 	providers := Providers{}
 	for _, entry := range cfg.Providers {
 		from := entry.Value
+		if from.ClientID == config.ClientIDMetadata {
+			from.ClientID = strings.TrimSuffix(cfg.PublicURL, "/") + connection.ClientPath(entry.Key)
+		}
 		providers[entry.Key] = &Provider{perOrg: from.Per == config.PerOrganisation, Provider: connection.Provider{
 			Name: entry.Key, Title: from.Title, Flow: connection.Flow(from.Flow),
 			AuthorizeURL: from.AuthorizeURL, DeviceURL: from.DeviceURL, TokenURL: from.TokenURL,
