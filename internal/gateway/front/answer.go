@@ -25,8 +25,8 @@ type lineAnswer struct {
 	status int
 	stream bool
 
-	text lineText     // of the current message, or the text that the answer consists of
-	scan wire.Scanner // of a text that need not be a message
+	text lineText      // of the current message, or the text that the answer consists of
+	scan *wire.Scanner // of a text that need not be a message; nil: there is none
 
 	loud   bool         // errors that answer nothing are written, too
 	quiet  *atomic.Bool // nothing is written; nil: it is
@@ -69,6 +69,9 @@ func (a *lineAnswer) ReadBy(time.Time) {}
 
 // Write takes a piece of the text that the answer consists of.
 func (a *lineAnswer) Write(p []byte) (int, error) {
+	if a.scan == nil {
+		a.scan = new(wire.Scanner)
+	}
 	_, _ = a.scan.Write(p) // Close says what is wrong
 	a.text.add(p)
 	return len(p), nil
@@ -132,7 +135,7 @@ func (a *lineAnswer) kept(text []byte) []byte {
 
 // textIsMessage writes the text as a line if it is a message, and reports whether it is.
 func (a *lineAnswer) textIsMessage() bool {
-	if a.text.err != nil || a.scan.Close() != nil {
+	if a.text.err != nil || a.scan == nil || a.scan.Close() != nil {
 		return false
 	}
 	is := Notice
@@ -159,7 +162,7 @@ const (
 
 func (a *lineAnswer) drop() {
 	a.text.drop()
-	a.scan.Reset()
+	a.scan = nil
 }
 
 // end handles the end of the answer. If one is expected but this is none, settle deals with it.

@@ -93,8 +93,7 @@ type host struct {
 
 	mu          sync.Mutex
 	open        hostLine // its initialize request; the zero value: there was none
-	session     string
-	version     string             // of the protocol, as negotiated; empty: none that HTTP knows
+	session     http.Header        // its id, and the version of the protocol; never changed, but replaced
 	ready       bool               // it has said notifications/initialized
 	ended       bool               // nothing new begins
 	stopHearing context.CancelFunc // ends the stream
@@ -205,7 +204,7 @@ func (h *host) end(cancel context.CancelFunc, grace time.Duration) {
 	case <-bye.Done():
 		return
 	}
-	if header := h.header(nil); header.Get(wire.HeaderSession) != "" {
+	if header := h.header(nil); header[wire.HeaderSession] != nil {
 		h.send(bye, h.newAnswer(nil), &Request{Method: http.MethodDelete, Header: header})
 	}
 }
@@ -243,7 +242,7 @@ func (h *host) initialize(l hostLine) {
 	defer h.opening.Unlock()
 	h.mu.Lock()
 	h.stopHearing()
-	h.open, h.session, h.version, h.ready = l, "", "", false // the host starts over
+	h.open, h.session, h.ready = l, nil, false // the host starts over
 	h.mu.Unlock()
 	a := h.newAnswer(l.msg.ID)
 	a.keep = true
@@ -254,13 +253,17 @@ func (h *host) initialize(l hostLine) {
 
 // opened takes over the session from the answer to initialize.
 func (h *host) opened(a *lineAnswer) {
+	session := http.Header{}
+	if id := a.header[wire.HeaderSession]; id != nil {
+		session[wire.HeaderSession] = id
+	}
 	version := json.Text(a.answer, "/result/protocolVersion")
-	if era, ok := wire.EraOf(version); !ok || era != wire.Legacy {
-		version = ""
+	if era, ok := wire.EraOf(version); ok && era == wire.Legacy {
+		session[wire.HeaderVersion] = []string{version}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.session, h.version = a.header.Get(wire.HeaderSession), version
+	h.session = session
 }
 
 // reopen opens a session to replace one that the gateway no longer knows, such as after a day of silence.
@@ -271,7 +274,7 @@ func (h *host) reopen(header http.Header) bool {
 	h.mu.Lock()
 	l, session, ready := h.open, h.session, h.ready
 	h.mu.Unlock()
-	if session != header.Get(wire.HeaderSession) {
+	if session.Get(wire.HeaderSession) != header.Get(wire.HeaderSession) {
 		return true
 	}
 	if l.msg == nil {
@@ -280,9 +283,9 @@ func (h *host) reopen(header http.Header) bool {
 	a := h.newAnswer(l.msg.ID)
 	a.keep, a.quiet = true, new(atomic.Bool)
 	a.quiet.Store(true)
-	h.post(h.life, a, l, http.Header{})
+	h.post(h.life, a, l, nil)
 	a.drop()
-	if a.header.Get(wire.HeaderSession) == "" {
+	if a.header[wire.HeaderSession] == nil {
 		return false
 	}
 	h.opened(a)
@@ -320,7 +323,7 @@ func (h *host) call(l hostLine) bool {
 	a := h.newAnswer(c.id)
 	a.quiet = &c.cancelled
 	h.post(ctx, a, l, header)
-	if a.status == http.StatusNotFound && header.Get(wire.HeaderSession) != "" && !a.answered && h.reopen(header) {
+	if a.status == http.StatusNotFound && header[wire.HeaderSession] != nil && !a.answered && h.reopen(header) {
 		header = h.header(nil)
 		a = h.newAnswer(c.id)
 		a.quiet = &c.cancelled
@@ -365,21 +368,14 @@ func (h *host) post(ctx context.Context, a *lineAnswer, l hostLine, header http.
 	h.send(ctx, a, &Request{Method: http.MethodPost, Header: header, Line: l.Line, Message: l.msg})
 }
 
-// header returns the session of a message, which it does not name itself; m is nil if it could not be read.
+// header returns the session of a message, which it does not name itself; m is nil if it could not be read. It must not be changed.
 func (h *host) header(m *wire.Message) http.Header {
-	to := http.Header{}
 	if m != nil && m.ProtocolVersion != "" {
-		return to
+		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.session != "" {
-		to[wire.HeaderSession] = []string{h.session}
-	}
-	if h.version != "" {
-		to[wire.HeaderVersion] = []string{h.version}
-	}
-	return to
+	return h.session
 }
 
 const (
@@ -410,8 +406,8 @@ func (h *host) resume(ctx context.Context, a *lineAnswer, header http.Header) {
 
 // begin opens the stream for what the server says unasked, now that the host is ready for it.
 func (h *host) begin() {
-	header := h.header(nil)
-	if header.Get(wire.HeaderSession) == "" {
+	header := h.header(nil).Clone()
+	if header[wire.HeaderSession] == nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(h.life)
