@@ -92,7 +92,7 @@ type host struct {
 	opening sync.Mutex // held while a session is being opened
 
 	mu          sync.Mutex
-	open        hostLine // its initialize request; the zero value: there was none
+	open        hostLine           // its initialize request; the zero value: there was none
 	session     http.Header        // its id, and the version of the protocol; never changed, but replaced
 	ready       bool               // it has said notifications/initialized
 	ended       bool               // nothing new begins
