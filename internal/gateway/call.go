@@ -159,8 +159,8 @@ var (
 	stages   = slices.Concat(around, entrance, []stage{carryOut})
 	nested   = slices.Concat(around, []stage{carryOut}) // for a call that another endpoint has let in
 
-	work  = []stage{connect, status, lastKnown, route, patience, authorize, validate, connected, enter, throttle, once, holdOpen}
-	steps = []step{hedge, queue, holdBack, prepare, spread, send}
+	enforced = []stage{connect, status, lastKnown, route, patience, authorize, validate, connected, enter, throttle, once, holdOpen}
+	steps    = []step{hedge, queue, holdBack, prepare, spread, send}
 
 	// What an observing endpoint does not do is not among these.
 	observed      = []stage{connect, route, authorize, validate, connected, throttle}

@@ -93,7 +93,7 @@ func newEndpoint(g *Gateway, t *table, entry *config.Server, old *endpoint) (*en
 		}
 		return on, nil
 	}
-	on.take(enforcing{}, answer.PassesBack, work, steps)
+	on.take(enforcing{}, answer.PassesBack, enforced, steps)
 	on.checks = true
 	on.ask()
 	on.source = on.newSource()

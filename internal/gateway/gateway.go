@@ -33,6 +33,7 @@ import (
 	"github.com/recoursehq/recourse/internal/privacy/seal"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/upstream/many"
+	"github.com/recoursehq/recourse/internal/work"
 )
 
 // Gateway serves the MCP servers of a configuration. It is an http.Handler and safe for concurrent use.
@@ -45,7 +46,7 @@ type Gateway struct {
 	life  context.Context
 	end   context.CancelFunc
 	drain context.CancelFunc // ends the streams that have no end of their own
-	work  sync.WaitGroup     // background work
+	work  *work.Group        // in the background, and calls that are made for others
 
 	observers []observe.Observer // the log, and others
 	calls     calls
@@ -67,8 +68,7 @@ type Gateway struct {
 
 	backends *backend.Set
 
-	mu     sync.Mutex
-	closed bool
+	mu sync.Mutex // held while the table is replaced, or the gateway ends
 }
 
 var _ http.Handler = (*Gateway)(nil)
@@ -112,6 +112,7 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 	outside := transport(reach.Dial)
 	g.issuers = auth.NewIssuers(outside)
 	g.life, g.end = context.WithCancel(context.Background())
+	g.work = work.Within(g.life)
 	g.checks = access.NewChecks(g.life, outside)
 	var streams context.Context
 	streams, g.drain = context.WithCancel(g.life)
@@ -148,13 +149,12 @@ func (g *Gateway) Drain() { g.drain() }
 
 // Close ends all work of the gateway and waits until it has ended.
 func (g *Gateway) Close() {
+	g.mu.Lock()
 	g.end()
+	g.mu.Unlock()
 	g.issuers.Close()
 	g.checks.Close()
-	g.mu.Lock()
-	g.closed = true
-	g.mu.Unlock()
-	g.work.Wait()
+	g.work.End()
 	g.lists.Close()
 	g.backends.Close()
 	g.counting.Close()
@@ -270,16 +270,9 @@ func (g *Gateway) URL() string {
 // background runs f as work that Close waits for. Its context ends with the gateway. Once the gateway is
 // closed, f runs with an ended context, and only its caller waits for it.
 func (g *Gateway) background(timeout time.Duration, f func(ctx context.Context)) {
-	run := func() {
-		ctx, cancel := context.WithTimeout(g.life, timeout)
+	g.work.Anyway(func(life context.Context) {
+		ctx, cancel := context.WithTimeout(life, timeout)
 		defer cancel()
 		f(ctx)
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		go run()
-		return
-	}
-	g.work.Go(run)
+	})
 }

@@ -59,7 +59,7 @@ func newManyEndpoint(g *Gateway, t *table, e *config.Endpoint, old *endpoint) (*
 		slices.Equal(old.many.options.Servers, on.many.options.Servers) {
 		return old, nil
 	}
-	on.take(relaying{}, answer.PassesBack, work, steps)
+	on.take(relaying{}, answer.PassesBack, enforced, steps)
 	on.ask()
 	var before *endpoint
 	if old != nil && old.many != nil {
@@ -293,10 +293,12 @@ func (m *memberConn) Do(ctx context.Context, r *upstream.Request) (*wire.Answer,
 		cancel()
 		return nil, err
 	}
-	go h.Serve(func() (broken bool) {
-		defer c.release()
-		_ = c.table.nested(c) // the client has its answer
-		return c.reply.Broken
+	c.g.work.Anyway(func(context.Context) {
+		h.Serve(func() (broken bool) {
+			defer c.release()
+			_ = c.table.nested(c) // the client has its answer
+			return c.reply.Broken
+		})
 	})
 	resp, ok := h.Answer()
 	if !ok {

@@ -158,10 +158,12 @@ func (c *call) inquire(ctx context.Context, tool string, arguments []byte) (mess
 	if c.req.era == wire.Modern {
 		wire.SetHeaders(header, n.req.msg.ProtocolVersion, n.req.msg)
 	}
-	go h.Serve(func() (broken bool) {
-		defer n.release()
-		_ = n.table.nested(n) // there is an answer
-		return n.reply.Broken
+	n.g.work.Anyway(func(context.Context) {
+		h.Serve(func() (broken bool) {
+			defer n.release()
+			_ = n.table.nested(n) // there is an answer
+			return n.reply.Broken
+		})
 	})
 	resp, ok := h.Answer()
 	if !ok {

@@ -67,7 +67,7 @@ func panicking[C, R any](fault any, after bool) func(C, func(C) R) R {
 func insertStep(g *Gateway, additional step) {
 	for _, on := range g.table.Load().all {
 		if on.many == nil {
-			on.work = pipeline(work, slices.Insert(slices.Clone(steps), len(steps)-1, additional))
+			on.work = pipeline(enforced, slices.Insert(slices.Clone(steps), len(steps)-1, additional))
 		}
 	}
 }

@@ -188,7 +188,7 @@ func (t *table) names() error {
 // After an error the old configuration remains in use. Listen is up to the caller.
 func (g *Gateway) Reload(cfg *config.Config, set *contract.Set) error {
 	g.mu.Lock()
-	if g.closed {
+	if g.life.Err() != nil {
 		g.mu.Unlock()
 		return errors.New("the gateway is closed")
 	}

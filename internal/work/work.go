@@ -4,6 +4,7 @@ package work
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
 // A Group is work that ends with its owner. Create it with [New] or [Within], and end it with End. It is safe for concurrent use.
@@ -13,14 +14,19 @@ type Group struct {
 
 	mu    sync.Mutex // so that none starts once the others are waited for
 	under sync.WaitGroup
+	more  chan func(ctx context.Context) // for a goroutine that waits for more: its stack has grown already
+	idle  atomic.Int32                   // how many wait
 }
+
+// maxIdle limits the goroutines that wait.
+const maxIdle = 8
 
 // New returns a group.
 func New() *Group { return Within(context.Background()) }
 
 // Within returns a group whose work ends with ctx, at the latest.
 func Within(ctx context.Context) *Group {
-	g := new(Group)
+	g := &Group{more: make(chan func(ctx context.Context))}
 	g.life, g.end = context.WithCancel(ctx)
 	return g
 }
@@ -35,8 +41,27 @@ func (g *Group) Go(f func(ctx context.Context)) bool {
 	if g.life.Err() != nil {
 		return false
 	}
-	g.under.Go(func() { f(g.life) })
+	select {
+	case g.more <- f:
+	default:
+		g.under.Go(func() { g.run(f) })
+	}
 	return true
+}
+
+// run runs f, and then what comes, until nothing does or enough goroutines wait for it.
+func (g *Group) run(f func(ctx context.Context)) {
+	for f != nil {
+		f(g.life)
+		f = nil
+		if g.idle.Add(1) <= maxIdle {
+			select {
+			case f = <-g.more:
+			case <-g.life.Done():
+			}
+		}
+		g.idle.Add(-1)
+	}
 }
 
 // Anyway runs f even then, with its context ended: End does not wait for that.
