@@ -8,8 +8,8 @@ import (
 	"text/tabwriter"
 )
 
-// A budget is a limit for a value.
-type budget struct {
+// A promise is a limit for a value.
+type promise struct {
 	what    string
 	least   bool // it is a lower limit
 	limit   float64
@@ -26,10 +26,10 @@ const (
 )
 
 // budgets are what the gateway promises.
-func budgets(measured map[setting]*comparison) []budget {
+func budgets(measured map[setting]*comparison) []promise {
 	one, many, child := measured[setting{pathJSON, 1000, 1}], measured[setting{pathJSON, 1000, 32}], measured[setting{pathChild, 1000, 1}]
 	large, events := measured[setting{pathJSON, 10_000, 32}], measured[setting{pathEvents, 1000, 32}]
-	return []budget{
+	return []promise{
 		{"throughput, 1 KB, 1 caller, against a ReverseProxy with a BufferPool", true, 1, "x", noise, one.throughput(gated, pooled)},
 		{"throughput, 1 KB, 32 callers, against the same", true, 1, "x", noise, many.throughput(gated, pooled)},
 		{"throughput, 1 KB, 32 callers, with most turned on", true, 1, "x", noise, many.throughput(most, pooled)},
@@ -44,7 +44,7 @@ func budgets(measured map[setting]*comparison) []budget {
 }
 
 // verdict says in a word whether the budget is kept, and whether it is missed by more than its slack.
-func (b *budget) verdict() (word string, missed bool) {
+func (b *promise) verdict() (word string, missed bool) {
 	over := b.measure/b.limit - 1
 	if b.least {
 		over = -over
@@ -65,7 +65,7 @@ type missedError []string
 func (e missedError) Error() string { return "missed: " + strings.Join(e, "; ") }
 
 // printBudgets prints every budget with what was measured. The error is a missedError if any is missed.
-func printBudgets(out io.Writer, all []budget) error {
+func printBudgets(out io.Writer, all []promise) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprint(table, "budget\tlimit\tmeasured\t\n")
 	var missed missedError

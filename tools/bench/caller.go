@@ -15,46 +15,46 @@ import (
 	"time"
 )
 
-// An answer is what a server answered. Its body is valid until the next request.
-type answer struct {
+// A response is what a server answered. Its body is valid until the next request.
+type response struct {
 	status  int
 	session string
 	body    []byte
 }
 
-// A client speaks HTTP/1.1 over one connection, on the caller's goroutine. So it costs a fraction of net/http's client: the machine's
+// A rawClient speaks HTTP/1.1 over one connection, on the caller's goroutine. So it costs a fraction of net/http's client: the machine's
 // time is for what is measured.
-type client struct {
+type rawClient struct {
 	net.Conn
 
 	in   *bufio.Reader
 	body bytes.Buffer // of the last answer
 }
 
-func dial(ctx context.Context, address string) (*client, error) {
+func dial(ctx context.Context, address string) (*rawClient, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	return &client{Conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}, nil
+	return &rawClient{Conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}, nil
 }
 
 // patience is the least time that an answer is waited for. Nothing that is measured should take so long.
 const patience = time.Minute
 
 // do sends a request as it is and reads its answer to the end.
-func (c *client) do(request []byte) (answer, error) {
+func (c *rawClient) do(request []byte) (response, error) {
 	if _, err := c.Write(request); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	r, err := http.ReadResponse(c.in, nil)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	defer r.Body.Close()
 	c.body.Reset()
 	_, err = c.body.ReadFrom(r.Body)
-	return answer{r.StatusCode, r.Header.Get(headerSession), c.body.Bytes()}, err
+	return response{r.StatusCode, r.Header.Get(headerSession), c.body.Bytes()}, err
 }
 
 // post returns a request with a JSON-RPC message. The fields are added to its header.
@@ -74,7 +74,7 @@ const (
 )
 
 // open opens a session and returns its id.
-func (c *client) open(address, path string, fields ...string) (session string, err error) {
+func (c *rawClient) open(address, path string, fields ...string) (session string, err error) {
 	_ = c.SetDeadline(time.Now().Add(patience)) // a connection that is closed needs none
 	a, err := c.do(post(address, path, "", initialize, fields...))
 	if err != nil || a.status != http.StatusOK || a.session == "" {
@@ -97,10 +97,10 @@ func echoText(size int) string { return strings.Repeat(echoLine, size/len(echoLi
 // firstID has as many digits as all later ids, so that a request can be changed in place.
 const firstID = 1_000_000_000
 
-// A caller calls echo, one call after the other, in its own session if the server has sessions.
-type caller struct {
-	do      func(request []byte) (answer, error)
-	tcp     *client // nil: it calls a pipe
+// An echoCaller calls echo, one call after the other, in its own session if the server has sessions.
+type echoCaller struct {
+	do      func(request []byte) (response, error)
+	tcp     *rawClient // nil: it calls a pipe
 	request []byte
 	idAt    int // position of the id in request
 	want    []byte
@@ -109,7 +109,7 @@ type caller struct {
 }
 
 // newCaller opens a session at path, over its own connection, and prepares calls with text.
-func newCaller(ctx context.Context, address, path, text string, fields ...string) (*caller, error) {
+func newCaller(ctx context.Context, address, path, text string, fields ...string) (*echoCaller, error) {
 	conn, err := dial(ctx, address)
 	if err != nil {
 		return nil, err
@@ -128,9 +128,9 @@ func newCaller(ctx context.Context, address, path, text string, fields ...string
 }
 
 // prepare returns a caller with text. request makes a request from a message.
-func prepare(do func([]byte) (answer, error), text string, request func(message string) []byte) *caller {
+func prepare(do func([]byte) (response, error), text string, request func(message string) []byte) *echoCaller {
 	id := strconv.Itoa(firstID)
-	c := &caller{do: do, id: firstID}
+	c := &echoCaller{do: do, id: firstID}
 	c.request = request(opening + id + `,"method":"tools/call","params":{"name":"echo","arguments":{"message":"` + text + `"}}}`)
 	c.want = append(appendOpening(nil, []byte(id)), text+closing...)
 	c.idAt, c.wantAt = bytes.Index(c.request, []byte(id)), bytes.Index(c.want, []byte(id))
@@ -138,14 +138,14 @@ func prepare(do func([]byte) (answer, error), text string, request func(message 
 }
 
 // call makes one call and returns the answer, whatever it is.
-func (c *caller) call() (answer, error) {
+func (c *echoCaller) call() (response, error) {
 	c.id++
 	strconv.AppendInt(c.request[:c.idAt], c.id, 10)
 	return c.do(c.request)
 }
 
 // echo makes one call, and checks that the answer is what was sent.
-func (c *caller) echo() error {
+func (c *echoCaller) echo() error {
 	a, err := c.call()
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (c *caller) echo() error {
 }
 
 // callers call at the same time.
-type callers []*caller
+type callers []*echoCaller
 
 // newCallers opens n sessions.
 func newCallers(ctx context.Context, n int, address, path, text string, fields ...string) (callers, error) {
@@ -183,7 +183,7 @@ func (all callers) close() {
 }
 
 // each runs f for every caller at the same time and waits for all. A call without an answer after d and some patience fails.
-func (all callers) each(d time.Duration, f func(i int, c *caller) error) error {
+func (all callers) each(d time.Duration, f func(i int, c *echoCaller) error) error {
 	errs := make([]error, len(all))
 	var running sync.WaitGroup
 	for i, c := range all {
@@ -200,7 +200,7 @@ func (all callers) each(d time.Duration, f func(i int, c *caller) error) error {
 func (all callers) echo(ctx context.Context, d time.Duration) (s sample, calls int, err error) {
 	times := make([][]time.Duration, len(all))
 	start := time.Now()
-	err = all.each(d, func(i int, c *caller) error {
+	err = all.each(d, func(i int, c *echoCaller) error {
 		for before := start; before.Sub(start) < d; {
 			if err := c.echo(); err != nil {
 				return err

@@ -195,14 +195,14 @@ func (p *process) proc(file string) string {
 }
 
 // do sends a message to a server on standard input and output, and returns the answer. What the server says otherwise is skipped.
-func (p *process) do(request []byte) (answer, error) {
+func (p *process) do(request []byte) (response, error) {
 	if _, err := p.in.Write(request); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	for {
 		line, err := p.out.ReadSlice('\n')
 		if err != nil || len(member(line, "id")) > 0 {
-			return answer{status: http.StatusOK, body: line[:max(len(line)-1, 0)]}, err
+			return response{status: http.StatusOK, body: line[:max(len(line)-1, 0)]}, err
 		}
 	}
 }

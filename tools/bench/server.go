@@ -110,7 +110,7 @@ func echo(w http.ResponseWriter, events bool, id, request []byte) {
 	_ = http.NewResponseController(w).Flush() // as servers do that may send more
 }
 
-// An answer to echo is opening, the id, content, the text and closing; as an event, all of it is between the last two.
+// A response to echo is opening, the id, content, the text and closing; as an event, all of it is between the last two.
 const (
 	opening      = `{"jsonrpc":"2.0","id":`
 	content      = `,"result":{"content":[{"type":"text","text":"`

@@ -122,7 +122,7 @@ func hungCalls(ctx context.Context, gateway *process) (string, error) {
 		return "", err
 	}
 	defer all.close()
-	err = all.each(0, func(_ int, c *caller) error {
+	err = all.each(0, func(_ int, c *echoCaller) error {
 		_, err := c.tcp.Write(c.request)
 		return err
 	})

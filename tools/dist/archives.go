@@ -19,7 +19,7 @@ import (
 func archives(r *release, out string) error {
 	for _, p := range r.programs {
 		name := fmt.Sprintf("recourse_%s_%s_%s", strings.TrimPrefix(r.version, "v"), p.os, p.arch)
-		files := append([]file{{name: p.name(), body: p.body, mode: 0o755}}, r.beside(p)...)
+		files := append([]archiveFile{{name: p.name(), body: p.body, mode: 0o755}}, r.beside(p)...)
 		for i := range files {
 			files[i].name = path.Join(name, files[i].name)
 		}
@@ -39,7 +39,7 @@ func archives(r *release, out string) error {
 }
 
 // gzipped returns the files as a tar archive, compressed by gzip.
-func gzipped(files []file, modified time.Time) ([]byte, error) {
+func gzipped(files []archiveFile, modified time.Time) ([]byte, error) {
 	plain, err := tarred(files, modified)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func gzipped(files []file, modified time.Time) ([]byte, error) {
 }
 
 // tarred returns the files as a tar archive. They belong to nobody in particular.
-func tarred(files []file, modified time.Time) ([]byte, error) {
+func tarred(files []archiveFile, modified time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, f := range files {
@@ -76,7 +76,7 @@ func tarred(files []file, modified time.Time) ([]byte, error) {
 }
 
 // zipped returns the files as a zip archive.
-func zipped(files []file, modified time.Time) ([]byte, error) {
+func zipped(files []archiveFile, modified time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
 	for _, f := range files {

@@ -31,32 +31,32 @@ var all = []platform{
 type release struct {
 	version  string    // as the program reports it, such as v1.2.3
 	modified time.Time // of every file
-	programs []program
-	shared   []file // in each archive and package
-	service  []file // in each package: what systemd needs
+	programs []binary
+	shared   []archiveFile // in each archive and package
+	service  []archiveFile // in each package: what systemd needs
 
 	installed []byte // the script that a package runs after its installation
 }
 
-// A program is the one for a platform.
-type program struct {
+// A binary is the one for a platform.
+type binary struct {
 	platform
 
 	body     []byte
 	info     *debug.BuildInfo
-	licenses file // of its modules, which differ by platform
+	licenses archiveFile // of its modules, which differ by platform
 }
 
 // name returns the name of the program's file.
-func (p program) name() string {
+func (p binary) name() string {
 	if p.os == "windows" {
 		return "recourse.exe"
 	}
 	return "recourse"
 }
 
-// A file is a file of an archive.
-type file struct {
+// An archiveFile is a file of an archive.
+type archiveFile struct {
 	name string // with slashes
 	body []byte
 	mode fs.FileMode
@@ -87,8 +87,8 @@ func build(ctx context.Context, root, work string, platforms []platform) (*relea
 		if err != nil {
 			return nil, err
 		}
-		r.programs = append(r.programs, program{
-			platform: p, body: body, info: info, licenses: file{name: "THIRD_PARTY_LICENSES.txt", body: text, mode: 0o644},
+		r.programs = append(r.programs, binary{
+			platform: p, body: body, info: info, licenses: archiveFile{name: "THIRD_PARTY_LICENSES.txt", body: text, mode: 0o644},
 		})
 	}
 	r.version = version(r.programs[0].info)
@@ -110,7 +110,7 @@ func (r *release) collect(ctx context.Context, root, work string) error {
 		if err != nil {
 			return err
 		}
-		r.shared = append(r.shared, file{name: name, body: body, mode: 0o644})
+		r.shared = append(r.shared, archiveFile{name: name, body: body, mode: 0o644})
 	}
 	own, err := compile(ctx, root, work, platform{runtime.GOOS, runtime.GOARCH})
 	if err != nil {
@@ -121,7 +121,7 @@ func (r *release) collect(ctx context.Context, root, work string) error {
 		if err != nil {
 			return err
 		}
-		r.shared = append(r.shared, file{name: "completions/" + c.file, body: body, mode: 0o644})
+		r.shared = append(r.shared, archiveFile{name: "completions/" + c.file, body: body, mode: 0o644})
 	}
 	for from, to := range map[string]string{
 		"recourse.service": "/usr/lib/systemd/system/recourse.service",
@@ -132,16 +132,16 @@ func (r *release) collect(ctx context.Context, root, work string) error {
 		if err != nil {
 			return err
 		}
-		r.service = append(r.service, file{name: to, body: body, mode: 0o644})
+		r.service = append(r.service, archiveFile{name: to, body: body, mode: 0o644})
 	}
 	r.installed, err = os.ReadFile(filepath.Join(root, "deploy", "systemd", "postinstall.sh"))
 	return err
 }
 
 // beside returns the files that go with a program, sorted by name.
-func (r *release) beside(p program) []file {
+func (r *release) beside(p binary) []archiveFile {
 	files := append(slices.Clone(r.shared), p.licenses)
-	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(files, func(a, b archiveFile) int { return strings.Compare(a.name, b.name) })
 	return files
 }
 

@@ -67,11 +67,11 @@ func image(r *release, out string) error {
 }
 
 // image returns the image for a platform.
-func (r *release) image(p program) (v1.Image, error) {
-	content := []file{{name: "usr/bin/recourse", body: p.body, mode: 0o755}}
+func (r *release) image(p binary) (v1.Image, error) {
+	content := []archiveFile{{name: "usr/bin/recourse", body: p.body, mode: 0o755}}
 	for _, f := range r.beside(p) {
 		if path.Dir(f.name) == "." {
-			content = append(content, file{name: "usr/share/doc/recourse/" + f.name, body: f.body, mode: f.mode})
+			content = append(content, archiveFile{name: "usr/share/doc/recourse/" + f.name, body: f.body, mode: f.mode})
 		}
 	}
 	plain, err := tarred(content, r.modified)
@@ -109,16 +109,16 @@ func (r *release) image(p program) (v1.Image, error) {
 }
 
 // read returns the files below a folder, sorted by name.
-func read(dir string) ([]file, error) {
-	var files []file
+func read(dir string) ([]archiveFile, error) {
+	var files []archiveFile
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		body, err := os.ReadFile(filepath.Join(dir, name))
-		files = append(files, file{name: name, body: body, mode: 0o644})
+		files = append(files, archiveFile{name: name, body: body, mode: 0o644})
 		return err
 	})
-	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(files, func(a, b archiveFile) int { return strings.Compare(a.name, b.name) })
 	return files, err
 }

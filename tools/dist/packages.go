@@ -57,7 +57,7 @@ func packages(r *release, out string) error {
 }
 
 // describe returns the content and the metadata of a package. The files are written to work first.
-func (r *release) describe(p program, work, zsh string) (*nfpm.Info, error) {
+func (r *release) describe(p binary, work, zsh string) (*nfpm.Info, error) {
 	contents := files.Contents{}
 	add := func(to string, body []byte, mode os.FileMode) error {
 		from := filepath.Join(work, p.arch+strings.ReplaceAll(to, "/", "-"))

@@ -35,7 +35,7 @@ type rig struct {
 	env       string // where the frameworks are installed
 	recourse  string // the program
 	self      string // this program
-	program   *program
+	program   *agentProgram
 	folder    string
 }
 
@@ -119,7 +119,7 @@ func (r *rig) cell(ctx context.Context, c *class, through bool) (_ *cell, err er
 	return one, nil
 }
 
-func (c *class) happen(what func(*server), s *server) {
+func (c *class) happen(what func(*failingServer), s *failingServer) {
 	if what != nil {
 		what(s)
 	}

@@ -12,7 +12,7 @@ import (
 func child(in io.Reader, out io.Writer, calls string) error {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
-		m := new(message)
+		m := new(clientMessage)
 		if json.Unmarshal(lines.Bytes(), m) != nil || len(m.ID) == 0 {
 			continue
 		}

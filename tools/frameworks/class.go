@@ -15,9 +15,9 @@ type class struct {
 	tool string // that the model calls, order_create by default
 	args string // an order by default
 	// fault answers the n-th call that arrives, or does not.
-	fault func(w http.ResponseWriter, r *http.Request, m *message, n int) bool
+	fault func(w http.ResponseWriter, r *http.Request, m *clientMessage, n int) bool
 	// before happens before the program starts, and atCall when the model is asked, after the tools are listed.
-	before, atCall func(*server)
+	before, atCall func(*failingServer)
 	stdio          bool   // the server is a program, which exits at the call
 	like           string // the class that is told in its place on the page
 }
@@ -38,23 +38,23 @@ func (c *class) writes() bool { return c.tool == "" }
 // classes are in the order of the page.
 var classes = []*class{
 	{name: "ok", doc: "nothing goes wrong"},
-	{name: "iserror", doc: "the server answers a write with `isError` and a text", fault: body(func(m *message) string {
+	{name: "iserror", doc: "the server answers a write with `isError` and a text", fault: body(func(m *clientMessage) string {
 		return toolError(m, "Error executing tool order_create: the order service did not answer")
 	})},
 	{
 		name: "iserror-struct", doc: "the same, with a structure that says: retryable, in 7 s",
-		fault: body(func(m *message) string {
+		fault: body(func(m *clientMessage) string {
 			return result(m, `{"content":[{"type":"text","text":"Quota exceeded."}],"structuredContent":{"error":{"code":"QUOTA",`+
 				`"retryable":true,"retryAfterMs":7000}},"isError":true}`)
 		}),
 	},
 	{
 		name: "rpcerror", doc: "the server answers a write with a JSON-RPC error whose data say: retryable, in 7 s",
-		fault: body(func(m *message) string { return failure(m, -32000, "The provider is busy.", waitMS) }),
+		fault: body(func(m *clientMessage) string { return failure(m, -32000, "The provider is busy.", waitMS) }),
 	},
 	{
 		name: "vanished", doc: "the server has listed the tool, and says `Unknown tool` when it is called",
-		fault: body(func(m *message) string { return failure(m, -32602, "Unknown tool: order_create", `null`) }),
+		fault: body(func(m *clientMessage) string { return failure(m, -32602, "Unknown tool: order_create", `null`) }),
 	},
 	{name: "500", doc: "a write is answered with HTTP 500", fault: status(500, "Internal Server Error")},
 	{name: "503once", like: "500", doc: "a write is answered with HTTP 503, once", fault: once(status(503, "Service Unavailable"))},
@@ -71,10 +71,10 @@ var classes = []*class{
 		fault: once(reset),
 	},
 	{name: "hang", doc: "the answer to a write never comes (`timeout: 3s`)", fault: hang},
-	{name: "session-lost", doc: "the server has forgotten the session", atCall: (*server).forget},
-	{name: "restart", like: "session-lost", doc: "the server was restarted: broken connections, no sessions", atCall: (*server).restart},
-	{name: "down", doc: "the server goes down before the call", atCall: (*server).stop},
-	{name: "dead-start", doc: "the server is down when the agent starts; the gateway has seen it before", before: (*server).stop},
+	{name: "session-lost", doc: "the server has forgotten the session", atCall: (*failingServer).forget},
+	{name: "restart", like: "session-lost", doc: "the server was restarted: broken connections, no sessions", atCall: (*failingServer).restart},
+	{name: "down", doc: "the server goes down before the call", atCall: (*failingServer).stop},
+	{name: "dead-start", doc: "the server is down when the agent starts; the gateway has seen it before", before: (*failingServer).stop},
 	{name: "unknown-tool", doc: "the model calls a tool that does not exist", tool: "order_craete", args: order},
 	{name: "missing-arg", doc: "the model leaves out an argument of a write", args: `{"amount":2}`},
 	{
@@ -83,7 +83,7 @@ var classes = []*class{
 	},
 	{
 		name: "urlelicit", doc: "the server answers a write with -32042: an account has to be connected",
-		fault: body(func(m *message) string {
+		fault: body(func(m *clientMessage) string {
 			return failure(m, -32042, "Connect your account.", `{"elicitations":[{"mode":"url","elicitationId":"c1",`+
 				`"url":"https://shop.example.com/connect","message":"Connect your account."}]}`)
 		}),
@@ -99,39 +99,41 @@ func classNamed(name string) *class {
 	return classes[i]
 }
 
-type fault = func(w http.ResponseWriter, r *http.Request, m *message, n int) bool
+type fault = func(w http.ResponseWriter, r *http.Request, m *clientMessage, n int) bool
 
-func body(of func(*message) string) fault {
-	return func(w http.ResponseWriter, _ *http.Request, m *message, _ int) bool {
+func body(of func(*clientMessage) string) fault {
+	return func(w http.ResponseWriter, _ *http.Request, m *clientMessage, _ int) bool {
 		answer(w, http.StatusOK, of(m))
 		return true
 	}
 }
 
 func status(code int, text string) fault {
-	return func(w http.ResponseWriter, _ *http.Request, _ *message, _ int) bool {
+	return func(w http.ResponseWriter, _ *http.Request, _ *clientMessage, _ int) bool {
 		http.Error(w, text, code)
 		return true
 	}
 }
 
 func once(f fault) fault {
-	return func(w http.ResponseWriter, r *http.Request, m *message, n int) bool { return n == 1 && f(w, r, m, n) }
+	return func(w http.ResponseWriter, r *http.Request, m *clientMessage, n int) bool {
+		return n == 1 && f(w, r, m, n)
+	}
 }
 
-func limited(w http.ResponseWriter, _ *http.Request, _ *message, _ int) bool {
+func limited(w http.ResponseWriter, _ *http.Request, _ *clientMessage, _ int) bool {
 	w.Header().Set("Retry-After", "30")
 	http.Error(w, "Too Many Requests", http.StatusTooManyRequests)
 	return true
 }
 
-func webPage(w http.ResponseWriter, _ *http.Request, _ *message, _ int) bool {
+func webPage(w http.ResponseWriter, _ *http.Request, _ *clientMessage, _ int) bool {
 	w.Header().Set("Content-Type", "text/html")
 	_, _ = io.WriteString(w, "<html><body><h1>Sign in to the guest network</h1></body></html>")
 	return true
 }
 
-func reset(w http.ResponseWriter, _ *http.Request, _ *message, _ int) bool {
+func reset(w http.ResponseWriter, _ *http.Request, _ *clientMessage, _ int) bool {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return false
@@ -143,7 +145,7 @@ func reset(w http.ResponseWriter, _ *http.Request, _ *message, _ int) bool {
 	return true
 }
 
-func hang(_ http.ResponseWriter, r *http.Request, _ *message, _ int) bool {
+func hang(_ http.ResponseWriter, r *http.Request, _ *clientMessage, _ int) bool {
 	<-r.Context().Done()
 	return true
 }

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// A gateway is `recourse serve` in front of one server.
-type gateway struct {
+// A recourseServe is `recourse serve` in front of one server.
+type recourseServe struct {
 	command *exec.Cmd
 	url     string
 }
@@ -39,12 +39,12 @@ servers:
 }
 
 // startGateway starts a gateway with a folder of its own, and waits until it serves.
-func startGateway(ctx context.Context, program, folder, server string) (*gateway, error) {
+func startGateway(ctx context.Context, program, folder, server string) (*recourseServe, error) {
 	file := filepath.Join(folder, "recourse.yaml")
 	if err := os.WriteFile(file, []byte(settings(server)), 0o600); err != nil {
 		return nil, err
 	}
-	g := &gateway{command: exec.CommandContext(ctx, program, "serve", "-c", file)}
+	g := &recourseServe{command: exec.CommandContext(ctx, program, "serve", "-c", file)}
 	g.command.Env = append(os.Environ(), "HOME="+folder, "XDG_CACHE_HOME="+folder)
 	log, err := g.command.StderrPipe()
 	if err != nil {
@@ -68,7 +68,7 @@ func startGateway(ctx context.Context, program, folder, server string) (*gateway
 	return nil, errors.New("the gateway does not start")
 }
 
-func (g *gateway) stop() {
+func (g *recourseServe) stop() {
 	_ = g.command.Process.Signal(syscall.SIGTERM) // it may have ended
 	kill := time.AfterFunc(2*time.Second, func() { _ = g.command.Process.Kill() })
 	defer kill.Stop()
@@ -76,7 +76,7 @@ func (g *gateway) stop() {
 }
 
 // meet lets the gateway see the server's tools, as an agent would that ran before.
-func (g *gateway) meet(ctx context.Context) error {
+func (g *recourseServe) meet(ctx context.Context) error {
 	session := ""
 	for _, m := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},` +

@@ -40,8 +40,8 @@ func newModel(ctx context.Context, c *class, begin func()) (*model, error) {
 
 func (m *model) stop() { _ = m.http.Close() }
 
-// An ask is a request to a model, in any of the forms.
-type ask struct {
+// A prompt is a request to a model, in any of the forms.
+type prompt struct {
 	Stream   bool   `json:"stream"`
 	Messages []item `json:"messages"`
 	Input    items  `json:"input"`
@@ -111,7 +111,7 @@ func (i *item) text() string {
 	return strings.Join(texts, "\n")
 }
 
-func (a *ask) items() []item {
+func (a *prompt) items() []item {
 	switch {
 	case len(a.Messages) > 0:
 		return a.Messages
@@ -122,7 +122,7 @@ func (a *ask) items() []item {
 }
 
 // listed are the names of the tools.
-func (a *ask) listed() (names []string) {
+func (a *prompt) listed() (names []string) {
 	for _, tool := range a.Tools {
 		names = append(names, tool.Name, tool.Function.Name)
 		for _, one := range tool.Tools {
@@ -136,7 +136,7 @@ func (a *ask) listed() (names []string) {
 }
 
 func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a := new(ask)
+	a := new(prompt)
 	body, _ := io.ReadAll(r.Body)
 	if err := json.Unmarshal(body, a); err != nil || r.Method != http.MethodPost {
 		http.Error(w, fmt.Sprint("not a request to a model: ", err), http.StatusNotFound)
@@ -156,7 +156,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // next returns the call that answers a request; without a name the answer is "done".
-func (m *model) next(a *ask) (name, args string) {
+func (m *model) next(a *prompt) (name, args string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.asked++

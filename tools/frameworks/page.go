@@ -47,7 +47,7 @@ func writePage(env, file string) error {
 		}
 	}
 	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, &page{all}); err != nil {
+	if err := pageTemplate.Execute(&b, &document{all}); err != nil {
 		return err
 	}
 	return os.WriteFile(file, b.Bytes(), 0o644)
@@ -75,10 +75,10 @@ func (c *cell) normalize(env string) {
 	}
 }
 
-// A page is what the template asks.
-type page struct{ all []*measured }
+// A document is what the template asks.
+type document struct{ all []*measured }
 
-func (p *page) of(name string) *measured {
+func (p *document) of(name string) *measured {
 	for _, m := range p.all {
 		if m.name == name {
 			return m
@@ -92,7 +92,7 @@ func (m *measured) cell(c *class, through bool) *cell {
 }
 
 // Table returns the table of the frameworks of a language.
-func (p *page) Table(language string) string {
+func (p *document) Table(language string) string {
 	head, rule := "| class |", "|---|"
 	for _, m := range p.all {
 		if m.language == language {
@@ -114,7 +114,7 @@ func (p *page) Table(language string) string {
 }
 
 // defaults are the frameworks as they are, with nothing set.
-func (p *page) defaults() (all []*measured) {
+func (p *document) defaults() (all []*measured) {
 	for _, m := range p.all {
 		if m.installed == "" {
 			all = append(all, m)
@@ -124,16 +124,16 @@ func (p *page) defaults() (all []*measured) {
 }
 
 // Frameworks, Classes and Cells count.
-func (p *page) Frameworks() int { return len(p.defaults()) }
+func (p *document) Frameworks() int { return len(p.defaults()) }
 
 // Classes counts those that fail.
-func (p *page) Classes() int { return len(classes) - 1 }
+func (p *document) Classes() int { return len(classes) - 1 }
 
 // Cells is how many cells there are on each side.
-func (p *page) Cells() int { return p.Frameworks() * p.Classes() }
+func (p *document) Cells() int { return p.Frameworks() * p.Classes() }
 
 // Count counts cells of the classes that fail by what became of them.
-func (p *page) Count(through bool, what string) (n int) {
+func (p *document) Count(through bool, what string) (n int) {
 	for _, m := range p.defaults() {
 		n += m.count(through, what)
 	}
@@ -151,7 +151,7 @@ func (c *cell) outcome() string {
 }
 
 // Habits returns for each framework how many classes end badly on either side, and in which a write arrives again.
-func (p *page) Habits() string {
+func (p *document) Habits() string {
 	var b strings.Builder
 	for _, m := range p.all {
 		fmt.Fprintf(&b, "| %s |", m.title)
@@ -179,7 +179,7 @@ func (m *measured) count(through bool, what string) (n int) {
 }
 
 // list is a list of the frameworks for which something was found.
-func (p *page) list(find func(*measured) []string) string {
+func (p *document) list(find func(*measured) []string) string {
 	var b strings.Builder
 	for _, m := range p.all {
 		if found := find(m); len(found) > 0 {
@@ -190,7 +190,7 @@ func (p *page) list(find func(*measured) []string) string {
 }
 
 // Unread lists who does not read all that the gateway says, and how much was said to whom.
-func (p *page) Unread() string {
+func (p *document) Unread() string {
 	return p.list(func(m *measured) (found []string) {
 		for _, c := range classes[1:] {
 			if one := m.cell(c, true); one != nil && !p.reads(c, one) {
@@ -207,13 +207,13 @@ func squashed(text string) string {
 }
 
 // reads tells whether the model has read all that the gateway says.
-func (p *page) reads(c *class, one *cell) bool {
+func (p *document) reads(c *class, one *cell) bool {
 	said := p.of(plain).cell(c, true)
 	return one.End == done && said != nil && strings.Contains(squashed(one.text()), squashed(said.text()))
 }
 
 // Sections returns what is read in each class.
-func (p *page) Sections() string {
+func (p *document) Sections() string {
 	var b strings.Builder
 	for _, c := range classes[1:] {
 		if c.like != "" {
@@ -233,29 +233,29 @@ func (p *page) Sections() string {
 	return b.String()
 }
 
-// A group reads the same.
-type group struct {
+// alike is what reads the same.
+type alike struct {
 	text  string
 	names []string
 }
 
-func grouped(all []*measured, text func(*measured) string) (groups []*group) {
+func grouped(all []*measured, text func(*measured) string) (groups []*alike) {
 	for _, m := range all {
 		said := text(m)
 		if said == "" {
 			continue
 		}
-		i := slices.IndexFunc(groups, func(g *group) bool { return g.text == said })
+		i := slices.IndexFunc(groups, func(g *alike) bool { return g.text == said })
 		if i < 0 {
-			groups, i = append(groups, &group{text: said}), len(groups)
+			groups, i = append(groups, &alike{text: said}), len(groups)
 		}
 		groups[i].names = append(groups[i].names, m.title)
 	}
-	slices.SortStableFunc(groups, func(a, b *group) int { return len(b.names) - len(a.names) })
+	slices.SortStableFunc(groups, func(a, b *alike) int { return len(b.names) - len(a.names) })
 	return groups
 }
 
-func (g *group) write(b *strings.Builder, among []*measured) {
+func (g *alike) write(b *strings.Builder, among []*measured) {
 	names := strings.Join(g.names, ", ")
 	if len(g.names) > len(among)/2 {
 		names = "all"
@@ -276,7 +276,7 @@ func (g *group) write(b *strings.Builder, among []*measured) {
 }
 
 // bare writes what the most frameworks read, and who reads nothing.
-func (p *page) bare(b *strings.Builder, c *class) {
+func (p *document) bare(b *strings.Builder, c *class) {
 	b.WriteString("bare\n")
 	groups := grouped(p.all, func(m *measured) string {
 		if one := m.cell(c, false); one != nil && one.End == done && one.Called != "" {
@@ -291,7 +291,7 @@ func (p *page) bare(b *strings.Builder, c *class) {
 }
 
 // ends writes who reads nothing at all.
-func (p *page) ends(b *strings.Builder, c *class, through bool) {
+func (p *document) ends(b *strings.Builder, c *class, through bool) {
 	for _, what := range []string{"DIES", "HANGS", "BLIND"} {
 		var names []string
 		for _, m := range p.all {
@@ -306,7 +306,7 @@ func (p *page) ends(b *strings.Builder, c *class, through bool) {
 }
 
 // through writes what the gateway says, and who reads something else.
-func (p *page) through(b *strings.Builder, c *class) {
+func (p *document) through(b *strings.Builder, c *class) {
 	said := p.of(plain).cell(c, true)
 	if said == nil {
 		return
@@ -334,7 +334,7 @@ func (p *page) through(b *strings.Builder, c *class) {
 }
 
 // Forms returns in which form each framework hands a text on.
-func (p *page) Forms() string {
+func (p *document) Forms() string {
 	var b strings.Builder
 	for _, g := range grouped(p.all, func(m *measured) string {
 		if one := m.cell(classNamed("iserror"), true); one != nil {
@@ -348,7 +348,7 @@ func (p *page) Forms() string {
 }
 
 // Paragraphs returns what to know of each framework.
-func (p *page) Paragraphs() (string, error) {
+func (p *document) Paragraphs() (string, error) {
 	var b strings.Builder
 	for _, m := range p.all {
 		versions, err := m.versions()

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// A program runs a framework's agents, one after the other: it reads a [task] from each line of its input, and answers with an [end].
-type program struct {
+// An agentProgram runs a framework's agents, one after the other: it reads a [task] from each line of its input, and answers with an [end].
+type agentProgram struct {
 	command *exec.Cmd
 	in      io.WriteCloser
 	ends    chan end // closed when the program is gone
@@ -40,9 +40,9 @@ type end struct {
 const mark = "@@"
 
 // startProgram starts a framework's program, and waits until the framework is loaded.
-func startProgram(ctx context.Context, f *framework, env, folder string) (*program, error) {
+func startProgram(ctx context.Context, f *framework, env, folder string) (*agentProgram, error) {
 	name, args := f.start(env)
-	p := &program{command: exec.CommandContext(ctx, name, args...), ends: make(chan end, 1)}
+	p := &agentProgram{command: exec.CommandContext(ctx, name, args...), ends: make(chan end, 1)}
 	p.command.Dir = folder
 	p.command.Env = environment(folder)
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -84,7 +84,7 @@ func environment(folder string) []string {
 	}
 }
 
-func (p *program) listen(out io.Reader) {
+func (p *agentProgram) listen(out io.Reader) {
 	defer close(p.ends)
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 16<<20)
@@ -101,7 +101,7 @@ var (
 	errLate = errors.New("the program does not answer in time")
 )
 
-func (p *program) wait(ctx context.Context, most time.Duration) (end, error) {
+func (p *agentProgram) wait(ctx context.Context, most time.Duration) (end, error) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
@@ -117,7 +117,7 @@ func (p *program) wait(ctx context.Context, most time.Duration) (end, error) {
 	}
 }
 
-func (p *program) run(ctx context.Context, t *task, most time.Duration) (end, error) {
+func (p *agentProgram) run(ctx context.Context, t *task, most time.Duration) (end, error) {
 	line, err := json.Marshal(t)
 	if err != nil {
 		return end{}, err
@@ -129,7 +129,7 @@ func (p *program) run(ctx context.Context, t *task, most time.Duration) (end, er
 }
 
 // stop ends the program, and whatever it has started.
-func (p *program) stop() {
+func (p *agentProgram) stop() {
 	_ = syscall.Kill(-p.command.Process.Pid, syscall.SIGKILL) // they may be gone
 	for range p.ends {                                        // so that it can be waited for
 	}

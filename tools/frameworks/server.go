@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// A message is a JSON-RPC message of a client.
-type message struct {
+// A clientMessage is a JSON-RPC message of a client.
+type clientMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params struct {
@@ -28,7 +28,7 @@ const tools = `[{"name":"order_create","description":"Creates an order.","inputS
 	`"properties":{"reference":{"type":"string"}},"required":["reference"]}}]`
 
 // reply is what every server answers to a message, over HTTP and stdio, if nothing goes wrong.
-func reply(m *message) string {
+func reply(m *clientMessage) string {
 	switch m.Method {
 	case "initialize":
 		return result(m, `{"protocolVersion":`+quoted(m.Params.ProtocolVersion)+
@@ -43,7 +43,7 @@ func reply(m *message) string {
 	return failure(m, -32601, "Method not found", `null`)
 }
 
-func call(m *message) string {
+func call(m *clientMessage) string {
 	if m.Params.Name != write && m.Params.Name != read {
 		return failure(m, -32602, "Unknown tool: "+m.Params.Name, `null`)
 	}
@@ -62,21 +62,21 @@ func quoted(text string) string {
 	return string(b)
 }
 
-func result(m *message, value string) string {
+func result(m *clientMessage, value string) string {
 	return `{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + value + `}`
 }
 
-func toolError(m *message, text string) string {
+func toolError(m *clientMessage, text string) string {
 	return result(m, `{"content":[{"type":"text","text":`+quoted(text)+`}],"isError":true}`)
 }
 
-func failure(m *message, code int, text, data string) string {
+func failure(m *clientMessage, code int, text, data string) string {
 	return `{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":{"code":` + strconv.Itoa(code) + `,"message":` + quoted(text) +
 		`,"data":` + data + `}}`
 }
 
-// A server is an MCP server over HTTP, with sessions, that fails as its class says.
-type server struct {
+// A failingServer is an MCP server over HTTP, with sessions, that fails as its class says.
+type failingServer struct {
 	class *class
 	http  http.Server
 	url   string
@@ -87,19 +87,19 @@ type server struct {
 	conns    map[net.Conn]bool
 }
 
-func newServer(ctx context.Context, c *class) (*server, error) {
+func newServer(ctx context.Context, c *class) (*failingServer, error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	s := &server{class: c, url: "http://" + ln.Addr().String() + "/mcp", conns: map[net.Conn]bool{}}
+	s := &failingServer{class: c, url: "http://" + ln.Addr().String() + "/mcp", conns: map[net.Conn]bool{}}
 	s.http.Handler = s
 	s.http.ConnState = s.watch
 	go func() { _ = s.http.Serve(ln) }() // until stop
 	return s, nil
 }
 
-func (s *server) watch(conn net.Conn, state http.ConnState) {
+func (s *failingServer) watch(conn net.Conn, state http.ConnState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if state == http.StateClosed || state == http.StateHijacked {
@@ -110,10 +110,10 @@ func (s *server) watch(conn net.Conn, state http.ConnState) {
 }
 
 // stop makes the server unreachable.
-func (s *server) stop() { _ = s.http.Close() }
+func (s *failingServer) stop() { _ = s.http.Close() }
 
 // restart breaks all connections, and forgets all sessions.
-func (s *server) restart() {
+func (s *failingServer) restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sessions += 100
@@ -123,20 +123,20 @@ func (s *server) restart() {
 }
 
 // forget forgets all sessions.
-func (s *server) forget() {
+func (s *failingServer) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sessions += 100
 }
 
-func (s *server) arrivals() int {
+func (s *failingServer) arrivals() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.arrived
 }
 
 // arrive counts a message if it is a call of a tool, and returns how many there were.
-func (s *server) arrive(m *message) int {
+func (s *failingServer) arrive(m *clientMessage) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if m.Method == "tools/call" {
@@ -146,7 +146,7 @@ func (s *server) arrive(m *message) int {
 }
 
 // session returns the session that a message belongs to: that which it starts, or the one that it names, if the server knows it.
-func (s *server) session(m *message, named string) (id string, known bool) {
+func (s *failingServer) session(m *clientMessage, named string) (id string, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if m.Method == "initialize" {
@@ -157,8 +157,8 @@ func (s *server) session(m *message, named string) (id string, known bool) {
 	return named, err == nil && number <= s.sessions && number > s.sessions-100
 }
 
-func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	m := new(message)
+func (s *failingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m := new(clientMessage)
 	body, _ := io.ReadAll(r.Body)
 	if r.Method != http.MethodPost || json.Unmarshal(body, m) != nil {
 		w.WriteHeader(http.StatusMethodNotAllowed)

@@ -21,7 +21,7 @@ type agent struct {
 }
 
 // A start prepares an agent for one world, and returns what works on its tasks.
-type start func(s *session, c *contract.Contract, random func() float64) func(t *task) claim
+type start func(s *dealing, c *contract.Contract, random func() float64) func(t *task) claim
 
 // again says whether a script repeats a failed call, and after which wait. attempt counts from 1; result is nil if
 // there was none.
@@ -60,7 +60,7 @@ var agents = []agent{
 // successes.
 var expecting = agent{
 	"obeys, expects", "does the same with a contract that says what a success looks like, where failures look like successes",
-	func(s *session, _ *contract.Contract, random func() float64) func(*task) claim {
+	func(s *dealing, _ *contract.Contract, random func() float64) func(*task) claim {
 		return obeying(s, expectant(), random)
 	},
 }
@@ -86,7 +86,7 @@ codes: []
 
 // agentsIn returns the agents that are played in a world.
 func agentsIn(w *world) []agent {
-	if slices.ContainsFunc(w.Faults, func(f fault) bool { return f.silent() }) {
+	if slices.ContainsFunc(w.Faults, func(f trouble) bool { return f.silent() }) {
 		return slices.Insert(slices.Clone(agents), 1, expecting)
 	}
 	return agents
@@ -95,7 +95,7 @@ func agentsIn(w *world) []agent {
 func backoff(attempt int) time.Duration { return time.Second << (attempt - 1) }
 
 // obeying recovers with package recovery.
-func obeying(s *session, c *contract.Contract, random func() float64) func(t *task) claim {
+func obeying(s *dealing, c *contract.Contract, random func() float64) func(t *task) claim {
 	client := recovery.New(s, c, recovery.WithClock(s.clock), recovery.WithRandom(random), recovery.WithTimeout(patience),
 		recovery.WithAttemptTimeout(clientTimeout), recovery.WithLogger(slog.New(slog.DiscardHandler)))
 	return func(t *task) claim {
@@ -112,7 +112,7 @@ func obeying(s *session, c *contract.Contract, random func() float64) func(t *ta
 
 // scripted returns the start of a script.
 func scripted(repeats again) start {
-	return func(s *session, _ *contract.Contract, _ func() float64) func(*task) claim {
+	return func(s *dealing, _ *contract.Contract, _ func() float64) func(*task) claim {
 		return func(t *task) claim {
 			ctx := context.Background()
 			for attempt := 1; ; attempt++ {

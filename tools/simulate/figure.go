@@ -59,7 +59,7 @@ func (r *result) draw(f figure) []byte {
 	for i, w := range r.worlds {
 		x := left + group*float64(i)
 		for j, a := range agents {
-			value, known := f.value(r.tallies[key{w.Name, a.name, true, false}])
+			value, known := f.value(r.tallies[orderKey{w.Name, a.name, true, false}])
 			if !known {
 				continue
 			}

@@ -151,7 +151,7 @@ func TestTallies(t *testing.T) {
 			var all []int
 			for _, a := range agents {
 				n := 0
-				for _, s := range r.tallies[key{world, a.name, gateway, false}].met {
+				for _, s := range r.tallies[orderKey{world, a.name, gateway, false}].met {
 					n += s.all
 				}
 				all = append(all, n)
@@ -172,12 +172,12 @@ func TestExpecting(t *testing.T) {
 	}
 	w := worlds[slices.IndexFunc(worlds, func(w *world) bool { return w.Name == worldSilent })]
 	play := func(a agent) *tally {
-		return pair{world: w, agent: a, gateway: true}.play(t.Context(), options{seed: 2, tasks: 3000})
+		return agentInWorld{world: w, agent: a, gateway: true}.play(t.Context(), options{seed: 2, tasks: 3000})
 	}
 	if sum := play(expecting); sum.duplicates > 0 || sum.wrong == 0 || sum.wrong >= play(agents[0]).wrong {
 		t.Errorf("%d duplicates, %d wrong claims", sum.duplicates, sum.wrong)
 	}
-	w.Faults = slices.DeleteFunc(w.Faults, func(f fault) bool { return f.Fault == faultStale })
+	w.Faults = slices.DeleteFunc(w.Faults, func(f trouble) bool { return f.Fault == faultStale })
 	if sum := play(expecting); sum.duplicates+sum.wrong > 0 {
 		t.Errorf("without old copies: %d duplicates, %d wrong claims", sum.duplicates, sum.wrong)
 	}
@@ -195,7 +195,7 @@ func TestGoal(t *testing.T) {
 		if w.Name == worldSilent {
 			continue
 		}
-		sum := pair{world: w, agent: agents[0], gateway: true}.play(t.Context(), options{seed: 2, tasks: 3700})
+		sum := agentInWorld{world: w, agent: agents[0], gateway: true}.play(t.Context(), options{seed: 2, tasks: 3700})
 		if recovered := sum.recovered(); float64(recovered.part) < 0.999*float64(recovered.all) || recovered.all == 0 && w.Name != "calm" {
 			t.Errorf("%s: recovered %s", w.Name, recovered.ofAll())
 		}
@@ -217,7 +217,7 @@ func TestGoal(t *testing.T) {
 // A task is recoverable if a call after its first fault can still be in time.
 func TestOracle(t *testing.T) {
 	t.Parallel()
-	w := &window{Every: time.Hour, For: 10 * time.Minute}
+	w := &outage{Every: time.Hour, For: 10 * time.Minute}
 	for _, test := range []struct {
 		at                time.Duration
 		open, recoverable bool
@@ -238,8 +238,8 @@ func TestOracle(t *testing.T) {
 			continue
 		}
 		task := newTask(&world{}, 1, 0, now)
-		task.met(&fault{Fault: faultUnreachable}, end)
-		task.met(&fault{Fault: faultUnreachable}, never)
+		task.met(&trouble{Fault: faultUnreachable}, end)
+		task.met(&trouble{Fault: faultUnreachable}, never)
 		if task.recoverable() != test.recoverable {
 			t.Errorf("at %s: recoverable is %t", test.at, task.recoverable())
 		}
@@ -301,22 +301,22 @@ func TestGateway(t *testing.T) {
 	commerce := contract.MustBuiltin("commerce")
 	reader := contract.Reader{Contracts: []*contract.Contract{commerce}, Trusted: true}
 	for _, test := range []struct {
-		fault  fault
+		fault  trouble
 		writes bool
 		kind   recourse.Kind
 		effect recourse.Effect
 		calls  int // at the shop
 		took   time.Duration
 	}{
-		{fault{Fault: faultLost, Rate: 1}, true, recourse.KindTimeout, recourse.EffectUnknown, 1, gatewayTimeout},
-		{fault{Fault: faultUnavailable, Rate: 1}, true, recourse.KindUnavailable, recourse.EffectUnknown, 1, latency},
-		{fault{Fault: faultReset, Rate: 1, After: true}, true, recourse.KindUnreachable, recourse.EffectUnknown, 1, latency},
-		{fault{Fault: faultUnreachable, Rate: 1}, true, recourse.KindUnreachable, recourse.EffectNone, 3, 3*latency + 300*time.Millisecond},
-		{fault{Fault: faultUnavailable, Rate: 1}, false, recourse.KindUnavailable, recourse.EffectNone, 3, 3*latency + 300*time.Millisecond},
-		{fault{Fault: faultLimited, Rate: 1, Wait: time.Minute}, true, recourse.KindRateLimited, recourse.EffectNone, 1, latency},
+		{trouble{Fault: faultLost, Rate: 1}, true, recourse.KindTimeout, recourse.EffectUnknown, 1, gatewayTimeout},
+		{trouble{Fault: faultUnavailable, Rate: 1}, true, recourse.KindUnavailable, recourse.EffectUnknown, 1, latency},
+		{trouble{Fault: faultReset, Rate: 1, After: true}, true, recourse.KindUnreachable, recourse.EffectUnknown, 1, latency},
+		{trouble{Fault: faultUnreachable, Rate: 1}, true, recourse.KindUnreachable, recourse.EffectNone, 3, 3*latency + 300*time.Millisecond},
+		{trouble{Fault: faultUnavailable, Rate: 1}, false, recourse.KindUnavailable, recourse.EffectNone, 3, 3*latency + 300*time.Millisecond},
+		{trouble{Fault: faultLimited, Rate: 1, Wait: time.Minute}, true, recourse.KindRateLimited, recourse.EffectNone, 1, latency},
 	} {
-		w := &world{Faults: []fault{test.fault}}
-		s := &shop{world: w, clock: &clock{now: epoch}, created: map[string]int{}, spans: map[*fault]span{}}
+		w := &world{Faults: []trouble{test.fault}}
+		s := &shop{world: w, clock: &clock{now: epoch}, created: map[string]int{}, spans: map[*trouble]limitSpan{}}
 		g := newGateway(s, commerce, func() float64 { return 0 })
 		number := 0
 		if test.writes {

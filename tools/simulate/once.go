@@ -19,7 +19,7 @@ type sentOnce struct {
 
 // callOnce is call with `once: contract`: an order that is sent again gets the first answer or, if that was lost, what the verify
 // call finds.
-func (g *gateway) callOnce(c call, gone time.Time) (json.RawMessage, error) {
+func (g *gatewayModel) callOnce(c toolCall, gone time.Time) (json.RawMessage, error) {
 	id := g.clock.running.id
 	if row := g.once[id]; row != nil {
 		if row.answer == nil && !g.settle(row) {
@@ -48,9 +48,9 @@ func (g *gateway) callOnce(c call, gone time.Time) (json.RawMessage, error) {
 
 // settle makes the verify call for an unknown order. It reports whether that has settled it: the order is there, and the row has the
 // answer, or it is not, and may be sent again.
-func (g *gateway) settle(row *sentOnce) bool {
+func (g *gatewayModel) settle(row *sentOnce) bool {
 	t := g.clock.running
-	a := g.shop.call(call{Name: toolRead, Arguments: json.RawMessage(`{"externalIds":["` + t.id + `"]}`)})
+	a := g.shop.call(toolCall{Name: toolRead, Arguments: json.RawMessage(`{"externalIds":["` + t.id + `"]}`)})
 	var found struct {
 		StructuredContent struct {
 			Items []json.RawMessage `json:"items"`

@@ -39,7 +39,7 @@ func (r *result) files() (map[string][]byte, error) {
 
 // harm returns what an agent does wrong where failures look like successes, behind the gateway.
 func (r *result) harm(a agent) map[string]int {
-	s := r.tallies[key{worldSilent, a.name, true, false}]
+	s := r.tallies[orderKey{worldSilent, a.name, true, false}]
 	return map[string]int{"duplicates": s.duplicates, "wrong": s.wrong}
 }
 
@@ -71,7 +71,7 @@ func (r *result) worldTables() string {
 			"seconds", "explicit, passing", "explicit, lasting", "silent, passing", "silent, lasting")
 		for _, gateway := range []bool{false, true} {
 			for _, a := range agentsIn(w) {
-				s := r.tallies[key{w.Name, a.name, gateway, false}]
+				s := r.tallies[orderKey{w.Name, a.name, gateway, false}]
 				t.row(append([]string{
 					a.name, yesNo(gateway), share{s.success, s.tasks}.String(), share{s.safe, s.tasks}.String(),
 					strconv.Itoa(s.duplicates), strconv.Itoa(s.wrong), ratio(s.attempts, s.tasks),
@@ -96,7 +96,7 @@ func (sum *tally) quadrants() []string {
 func (r *result) over(agent string, gateway bool) *tally {
 	var sum tally
 	for _, w := range r.worlds {
-		s := r.tallies[key{w.Name, agent, gateway, false}]
+		s := r.tallies[orderKey{w.Name, agent, gateway, false}]
 		sum.tasks += s.tasks
 		sum.safe += s.safe
 		sum.duplicates += s.duplicates
@@ -131,7 +131,7 @@ func (r *result) goalTable() string {
 	t := newTable("world", "gateway", "recovered of what can be", "duplicates", "attempts a call, of tasks that come in the outage")
 	for _, w := range r.worlds {
 		for _, gateway := range []bool{false, true} {
-			s := r.tallies[key{w.Name, agents[0].name, gateway, false}]
+			s := r.tallies[orderKey{w.Name, agents[0].name, gateway, false}]
 			t.row(w.Title, yesNo(gateway), s.recovered().ofAll(), strconv.Itoa(s.duplicates), ratio(s.inOutage.part, s.inOutage.all))
 		}
 	}
@@ -147,7 +147,7 @@ func (r *result) onceTable() string {
 				continue
 			}
 			for _, once := range []bool{false, true} {
-				s := r.tallies[key{w.Name, a.name, true, once}]
+				s := r.tallies[orderKey{w.Name, a.name, true, once}]
 				t.row(a.name, w.Title, yesNo(once), share{s.safe, s.tasks}.String(), strconv.Itoa(s.duplicates), strconv.Itoa(s.wrong),
 					ratio(s.attempts, s.tasks), seconds(s.took, s.tasks))
 			}

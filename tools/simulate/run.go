@@ -50,8 +50,8 @@ type tally struct {
 	met        [4]share // by quadrant: recovered or, of a fault that lasts, admitted
 }
 
-// A pair is one agent in one world.
-type pair struct {
+// An agentInWorld is one agent in one world.
+type agentInWorld struct {
 	world   *world
 	agent   agent
 	gateway bool
@@ -62,11 +62,11 @@ type pair struct {
 type result struct {
 	options options
 	worlds  []*world
-	tallies map[key]*tally
+	tallies map[orderKey]*tally
 	rates   []*tally // of the agent that obeys, in an outage, by rates
 }
 
-type key struct {
+type orderKey struct {
 	world, agent  string
 	gateway, once bool
 }
@@ -80,8 +80,8 @@ func run(ctx context.Context, o options) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &result{options: o, worlds: worlds, tallies: map[key]*tally{}}
-	pairs := make(chan pair)
+	r := &result{options: o, worlds: worlds, tallies: map[orderKey]*tally{}}
+	pairs := make(chan agentInWorld)
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	for range runtime.GOMAXPROCS(0) {
@@ -89,7 +89,7 @@ func run(ctx context.Context, o options) (*result, error) {
 			for p := range pairs {
 				t := p.play(ctx, o)
 				mu.Lock()
-				r.tallies[key{p.world.Name, p.agent.name, p.gateway, p.once}] = t
+				r.tallies[orderKey{p.world.Name, p.agent.name, p.gateway, p.once}] = t
 				mu.Unlock()
 			}
 		})
@@ -97,11 +97,11 @@ func run(ctx context.Context, o options) (*result, error) {
 	for _, w := range worlds {
 		for _, a := range agentsIn(w) {
 			for _, gateway := range []bool{false, true} {
-				pairs <- pair{w, a, gateway, false}
+				pairs <- agentInWorld{w, a, gateway, false}
 			}
 		}
 		for _, a := range onceAgents {
-			pairs <- pair{w, a, true, true}
+			pairs <- agentInWorld{w, a, true, true}
 		}
 	}
 	close(pairs)
@@ -124,17 +124,17 @@ func (r *result) playRates(ctx context.Context) []*tally {
 		w := *r.worlds[at]
 		w.Every = every
 		tasks := min(r.options.tasks, int(ratesTime/every))
-		tallies[i] = pair{world: &w, agent: agents[0], gateway: true}.play(ctx, options{seed: r.options.seed, tasks: tasks})
+		tallies[i] = agentInWorld{world: &w, agent: agents[0], gateway: true}.play(ctx, options{seed: r.options.seed, tasks: tasks})
 	}
 	return tallies
 }
 
 // play lets the agent work on all tasks, or until ctx ends.
-func (p pair) play(ctx context.Context, o options) *tally {
+func (p agentInWorld) play(ctx context.Context, o options) *tally {
 	random := rand.New(rand.NewPCG(o.seed, 1<<63)).Float64
 	c := contract.MustBuiltin("commerce")
-	shop := &shop{world: p.world, clock: &clock{now: epoch}, created: map[string]int{}, spans: map[*fault]span{}}
-	s := &session{shop: shop, clock: shop.clock}
+	shop := &shop{world: p.world, clock: &clock{now: epoch}, created: map[string]int{}, spans: map[*trouble]limitSpan{}}
+	s := &dealing{shop: shop, clock: shop.clock}
 	if p.gateway {
 		s.gateway = newGateway(shop, c, random)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// A call has the members of tools/call.
-type call struct {
+// A toolCall has the members of tools/call.
+type toolCall struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
 }
@@ -24,15 +24,15 @@ const (
 	gatewayTimeout = 20 * time.Second
 )
 
-// A session calls the shop for an agent: directly, or through the gateway.
-type session struct {
+// A dealing calls the shop for an agent: directly, or through the gateway.
+type dealing struct {
 	shop    *shop
-	gateway *gateway // nil: it calls directly
+	gateway *gatewayModel // nil: it calls directly
 	clock   *clock
 }
 
 // CallTool implements recovery.Session.
-func (s *session) CallTool(_ context.Context, c call) (json.RawMessage, error) {
+func (s *dealing) CallTool(_ context.Context, c toolCall) (json.RawMessage, error) {
 	t := s.clock.running
 	t.attempts++
 	ends := s.clock.now.Add(clientTimeout)
@@ -53,7 +53,7 @@ func (s *session) CallTool(_ context.Context, c call) (json.RawMessage, error) {
 }
 
 // direct calls the shop itself, whose failures are texts.
-func (s *session) direct(c call, ends time.Time) (json.RawMessage, error) {
+func (s *dealing) direct(c toolCall, ends time.Time) (json.RawMessage, error) {
 	a := s.shop.call(c)
 	if a.fault == nil {
 		return a.result, nil
@@ -77,8 +77,8 @@ func failed(text string) json.RawMessage {
 	return json.RawMessage(`{"content":[{"type":"text","text":"` + text + `"}],"isError":true}`)
 }
 
-// A gateway is a model of the real one: it repeats what is safe to repeat, and writes failures as the contract says.
-type gateway struct {
+// A gatewayModel is a model of the real one: it repeats what is safe to repeat, and writes failures as the contract says.
+type gatewayModel struct {
 	shop     *shop
 	clock    *clock
 	contract *contract.Contract
@@ -87,15 +87,15 @@ type gateway struct {
 	once     map[string]*sentOnce // by order; nil: every call is sent
 }
 
-func newGateway(s *shop, c *contract.Contract, random func() float64) *gateway {
-	return &gateway{
+func newGateway(s *shop, c *contract.Contract, random func() float64) *gatewayModel {
+	return &gatewayModel{
 		shop: s, clock: s.clock, contract: c,
 		policy: retry.Policy{Attempts: 3, Start: 100 * time.Millisecond, Factor: 2, Jitter: 0.5, Random: random},
 	}
 }
 
 // call calls the shop for a caller who gives up at gone.
-func (g *gateway) call(c call, gone time.Time) (json.RawMessage, error) {
+func (g *gatewayModel) call(c toolCall, gone time.Time) (json.RawMessage, error) {
 	if g.once != nil && !g.contract.Reads(c.Name) {
 		return g.callOnce(c, gone)
 	}
@@ -107,7 +107,7 @@ func (g *gateway) call(c call, gone time.Time) (json.RawMessage, error) {
 }
 
 // send sends a call, and repeats it where that is safe. It returns the answer, the failure, or that the caller has gone.
-func (g *gateway) send(c call, gone time.Time) (json.RawMessage, *recourse.Error, error) {
+func (g *gatewayModel) send(c toolCall, gone time.Time) (json.RawMessage, *recourse.Error, error) {
 	ends := g.clock.now.Add(gatewayTimeout)
 	nature := retry.Writes
 	if g.contract.Reads(c.Name) {
@@ -141,7 +141,7 @@ func (g *gateway) send(c call, gone time.Time) (json.RawMessage, *recourse.Error
 }
 
 // failure returns the record of an explicit fault.
-func failure(a answer) *recourse.Error {
+func failure(a shopAnswer) *recourse.Error {
 	switch a.fault.Fault {
 	case faultLost:
 		return recourse.Timeout("The shop", gatewayTimeout).WithOrigin(recourse.OriginGateway)
@@ -157,7 +157,7 @@ func failure(a answer) *recourse.Error {
 }
 
 // write writes a failure as the contract says.
-func (g *gateway) write(c call, e *recourse.Error) json.RawMessage {
+func (g *gatewayModel) write(c toolCall, e *recourse.Error) json.RawMessage {
 	about := &contract.Call{Method: "tools/call", Tool: c.Name, Arguments: c.Arguments, At: contract.AtTool, Now: g.clock.Now}
 	if v := g.contract.VerifyFor(about); v != nil && e.Effect == recourse.EffectUnknown {
 		e = e.WithVerify(*v)

@@ -21,42 +21,42 @@ type shop struct {
 	clock *clock
 
 	created map[string]int
-	spans   map[*fault]span
+	spans   map[*trouble]limitSpan
 }
 
-// A span counts the answers in one span of a limit.
-type span struct {
+// A limitSpan counts the answers in one span of a limit.
+type limitSpan struct {
 	number int64
 	calls  int
 }
 
-// An answer is the result of a call to the shop, or an explicit fault.
-type answer struct {
+// A shopAnswer is the result of a call to the shop, or an explicit fault.
+type shopAnswer struct {
 	result json.RawMessage
-	fault  *fault
+	fault  *trouble
 	wait   time.Duration // stated
 }
 
 // call carries out a call, unless a fault of the world prevents it.
-func (s *shop) call(c call) answer {
+func (s *shop) call(c toolCall) shopAnswer {
 	s.clock.until(s.clock.now.Add(latency))
 	writes := c.Name == toolWrite
 	f, passes, wait := s.fault(writes)
 	if f == nil {
-		return answer{result: s.carryOut(c)}
+		return shopAnswer{result: s.carryOut(c)}
 	}
 	s.clock.running.met(f, passes)
 	if f.silent() {
-		return answer{result: s.pretend(c, f)}
+		return shopAnswer{result: s.pretend(c, f)}
 	}
 	if f.After {
 		s.carryOut(c)
 	}
-	return answer{fault: f, wait: wait}
+	return shopAnswer{fault: f, wait: wait}
 }
 
 // fault returns the fault that affects a call, when that passes, and the wait that the shop states.
-func (s *shop) fault(writes bool) (befalls *fault, passes time.Time, wait time.Duration) {
+func (s *shop) fault(writes bool) (befalls *trouble, passes time.Time, wait time.Duration) {
 	now, chance := s.clock.now, s.clock.running.luck.random.Float64()
 	for i := range s.world.Faults {
 		f := &s.world.Faults[i]
@@ -69,13 +69,13 @@ func (s *shop) fault(writes bool) (befalls *fault, passes time.Time, wait time.D
 		case f.Limit != nil:
 			number := int64(now.Sub(epoch) / f.Limit.Per)
 			if s.spans[f].number != number {
-				s.spans[f] = span{number: number}
+				s.spans[f] = limitSpan{number: number}
 			}
 			if s.spans[f].calls >= f.Limit.Calls {
 				end := epoch.Add(time.Duration(number+1) * f.Limit.Per)
 				return f, end, (end.Sub(now) + time.Second - 1).Truncate(time.Second)
 			}
-			s.spans[f] = span{number: number, calls: s.spans[f].calls + 1}
+			s.spans[f] = limitSpan{number: number, calls: s.spans[f].calls + 1}
 		case f.Lasting:
 			if s.clock.running.luck.lasting[f] {
 				return f, never, f.Wait
@@ -90,7 +90,7 @@ func (s *shop) fault(writes bool) (befalls *fault, passes time.Time, wait time.D
 }
 
 // carryOut does what a call asks for, and returns the result.
-func (s *shop) carryOut(c call) json.RawMessage {
+func (s *shop) carryOut(c toolCall) json.RawMessage {
 	t := s.clock.running
 	if c.Name == toolWrite {
 		s.created[t.id]++
@@ -109,7 +109,7 @@ const (
 )
 
 // pretend returns the result that a silent fault shows.
-func (s *shop) pretend(c call, f *fault) json.RawMessage {
+func (s *shop) pretend(c toolCall, f *trouble) json.RawMessage {
 	t := s.clock.running
 	switch {
 	case f.Fault == faultText || c.Name == toolWrite:

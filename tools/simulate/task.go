@@ -44,15 +44,15 @@ func newTask(w *world, seed uint64, number int, now time.Time) *task {
 }
 
 // call returns the call that achieves the goal.
-func (t *task) call() call {
+func (t *task) call() toolCall {
 	if t.writes {
-		return call{Name: toolWrite, Arguments: fmt.Appendf(nil, `{"order":{"externalId":%q}}`, t.id)}
+		return toolCall{Name: toolWrite, Arguments: fmt.Appendf(nil, `{"order":{"externalId":%q}}`, t.id)}
 	}
-	return call{Name: toolRead, Arguments: fmt.Appendf(nil, `{"externalIds":[%q]}`, t.id)}
+	return toolCall{Name: toolRead, Arguments: fmt.Appendf(nil, `{"externalIds":[%q]}`, t.id)}
 }
 
 // met notes that a fault has affected a call of the task, and when it passes.
-func (t *task) met(f *fault, passes time.Time) {
+func (t *task) met(f *trouble, passes time.Time) {
 	if t.faults == 0 {
 		t.passes = passes
 	}

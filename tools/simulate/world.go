@@ -28,23 +28,23 @@ type world struct {
 	Doc    string        `yaml:"doc,required"`
 	Every  time.Duration `default:"2s" yaml:"every"` // the mean time between two tasks
 	Burst  int           `default:"1"  yaml:"burst"` // tasks that come together, Burst times Every apart
-	Faults []fault       `yaml:"faults"`
+	Faults []trouble     `yaml:"faults"`
 }
 
-// A fault is something that goes wrong: at random, in a window of time, or beyond a limit.
-type fault struct {
+// A trouble is something that goes wrong: at random, in a window of time, or beyond a limit.
+type trouble struct {
 	Fault   string        `yaml:"fault,required"`
 	Tool    string        `yaml:"tool"`    // reads or writes; "": both
 	Rate    float64       `yaml:"rate"`    // of the calls, or of the tasks if it is lasting
 	Lasting bool          `yaml:"lasting"` // it affects every call of a task
 	After   bool          `yaml:"after"`   // a write takes effect before it
 	Wait    time.Duration `yaml:"wait"`    // stated by the server
-	Window  *window       `yaml:"window"`
+	Window  *outage       `yaml:"window"`
 	Limit   *limit        `yaml:"limit"`
 }
 
-// A window is a time in which every call fails: the end of each period of length Every.
-type window struct {
+// An outage is a time in which every call fails: the end of each period of length Every.
+type outage struct {
 	Every time.Duration `yaml:"every,required"`
 	For   time.Duration `yaml:"for,required"`
 }
@@ -71,28 +71,28 @@ const (
 )
 
 // silent reports whether the fault looks like a success.
-func (f *fault) silent() bool {
+func (f *trouble) silent() bool {
 	return f.Fault == faultEmpty || f.Fault == faultStale || f.Fault == faultText
 }
 
 // losesWrites reports whether the answer to a write may be lost after it took effect.
 func (w *world) losesWrites() bool {
-	return slices.ContainsFunc(w.Faults, func(f fault) bool { return f.After })
+	return slices.ContainsFunc(w.Faults, func(f trouble) bool { return f.After })
 }
 
 // meets reports whether the fault affects calls that write, or calls that read.
-func (f *fault) meets(writes bool) bool {
+func (f *trouble) meets(writes bool) bool {
 	return f.Tool == "" || writes == (f.Tool == "writes")
 }
 
 // ends returns when the current window or span of a limit ends, and whether a window is open now.
-func (w *window) ends(now time.Time) (end time.Time, open bool) {
+func (w *outage) ends(now time.Time) (end time.Time, open bool) {
 	into := now.Sub(epoch) % w.Every
 	return now.Add(w.Every - into), into >= w.Every-w.For
 }
 
 // outage returns the fault whose window is open now, and when it closes; nil if there is none.
-func (w *world) outage(now time.Time) (f *fault, end time.Time) {
+func (w *world) outage(now time.Time) (f *trouble, end time.Time) {
 	for i := range w.Faults {
 		if f := &w.Faults[i]; f.Window != nil {
 			if end, open := f.Window.ends(now); open {
@@ -139,7 +139,7 @@ func parseWorld(name string, src []byte) (*world, error) {
 	return w, doc.Err()
 }
 
-func (f *fault) check(doc *strictyaml.Document, n *strictyaml.Node) {
+func (f *trouble) check(doc *strictyaml.Document, n *strictyaml.Node) {
 	switch f.Fault {
 	case faultUnavailable, faultLimited, faultUnreachable, faultLost, faultReset, faultEmpty, faultStale, faultText:
 	default:
@@ -174,13 +174,13 @@ func (w *world) comes(number int) time.Time {
 // A luck is the random numbers of one task.
 type luck struct {
 	random  *rand.Rand
-	lasting map[*fault]bool
+	lasting map[*trouble]bool
 }
 
 // luckOf returns the luck of a task: the same for every agent.
 func (w *world) luckOf(seed uint64, number int) luck {
 	source := rand.NewPCG(seed, uint64(number))
-	l := luck{random: rand.New(source), lasting: map[*fault]bool{}}
+	l := luck{random: rand.New(source), lasting: map[*trouble]bool{}}
 	for i := range w.Faults {
 		if f := &w.Faults[i]; f.Lasting {
 			l.lasting[f] = l.random.Float64() < f.Rate

@@ -18,11 +18,11 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// A page is what the template shows.
-type page struct {
+// A studyPage is what the template shows.
+type studyPage struct {
 	Date            string
-	Servers         []*server // those that started
-	Not             int       // how many did not
+	Servers         []*subject // those that started
+	Not             int        // how many did not
 	Rules           []*counts
 	Harms           []*counts
 	Grades          []grade
@@ -30,13 +30,13 @@ type page struct {
 	Tools, Observed int    // observations are bare
 }
 
-// rule is a line of the table in docs/checks.md.
-type rule struct{ ID, Title, Harm string }
+// ruleLine is a line of the table in docs/checks.md.
+type ruleLine struct{ ID, Title, Harm string }
 
 var ruleForm = regexp.MustCompile("(?m)^\\| \\[`([a-z-]+)`\\]\\(#[a-z-]+\\) \\| (.*?) \\| `([a-z]+)` \\|")
 
-// report is what is read of `recourse check --json`.
-type report struct {
+// checkReport is what is read of `recourse check --json`.
+type checkReport struct {
 	Started bool   `json:"started"`
 	Grade   string `json:"grade"`
 	Seen    int    `json:"observations"`
@@ -52,7 +52,7 @@ type report struct {
 
 // counts say for a rule, or for all rules of a harm, how many servers broke it, with how many findings; bare, and behind the gateway.
 type counts struct {
-	rule
+	ruleLine
 
 	Observed, Broken, Findings [2]int
 }
@@ -64,17 +64,17 @@ type grade struct {
 }
 
 // writePage writes the page from the reports of all servers.
-func writePage(file string, servers []*server) error {
-	p := page{Date: time.Now().UTC().Format("2 January 2006")}
+func writePage(file string, servers []*subject) error {
+	p := studyPage{Date: time.Now().UTC().Format("2 January 2006")}
 	text, err := os.ReadFile("../../docs/checks.md")
 	if err != nil {
 		return err
 	}
 	for _, of := range ruleForm.FindAllStringSubmatch(string(text), -1) {
-		p.Rules = append(p.Rules, &counts{rule: rule{of[1], of[2], of[3]}})
+		p.Rules = append(p.Rules, &counts{ruleLine: ruleLine{of[1], of[2], of[3]}})
 	}
 	for _, harm := range []string{"write", "hides", "leaks", "unhelpful", "protocol"} {
-		p.Harms = append(p.Harms, &counts{rule: rule{Harm: harm}})
+		p.Harms = append(p.Harms, &counts{ruleLine: ruleLine{Harm: harm}})
 	}
 	for _, letter := range []string{"A", "B", "C", "D", "F"} {
 		p.Grades = append(p.Grades, grade{Letter: letter})
@@ -93,8 +93,8 @@ func writePage(file string, servers []*server) error {
 }
 
 // add counts the two reports of a server.
-func (p *page) add(s *server) error {
-	var reports [2]report
+func (p *studyPage) add(s *subject) error {
+	var reports [2]checkReport
 	for i, kind := range []string{"bare", "behind"} {
 		text, err := os.ReadFile(filepath.Join(s.dir, kind+".json"))
 		if err != nil {
@@ -118,7 +118,7 @@ func (p *page) add(s *server) error {
 }
 
 // count counts a report: i is 0 if it is of the server alone.
-func (p *page) count(i int, r *report) {
+func (p *studyPage) count(i int, r *checkReport) {
 	for j := range p.Grades {
 		if p.Grades[j].Letter == r.Grade {
 			p.Grades[j].Servers[i]++
@@ -144,9 +144,9 @@ func (p *page) count(i int, r *report) {
 }
 
 // String names the package with its version.
-func (s *server) String() string { return s.pkg + " " + s.version }
+func (s *subject) String() string { return s.pkg + " " + s.version }
 
 // Registry names where the package is from.
-func (s *server) Registry() string {
+func (s *subject) Registry() string {
 	return map[string]string{"npm": "npm", "pypi": "PyPI"}[s.registry]
 }

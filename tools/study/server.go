@@ -19,14 +19,14 @@ import (
 //go:embed servers.txt
 var serversText string
 
-// A server is a package with an MCP server on stdio.
-type server struct {
+// A subject is a package with an MCP server on stdio.
+type subject struct {
 	registry, pkg, version string
 	program                []string
 	dir                    string // where it is installed, and its reports are
 }
 
-func readServers(env string) (servers []*server, err error) {
+func readServers(env string) (servers []*subject, err error) {
 	for line := range strings.Lines(serversText) {
 		words := strings.Fields(line)
 		if len(words) == 0 || strings.HasPrefix(line, "#") {
@@ -36,9 +36,9 @@ func readServers(env string) (servers []*server, err error) {
 			return nil, errors.New("servers.txt: too few words: " + line)
 		}
 		dir := filepath.Join(env, words[0]+"-"+strings.NewReplacer("/", "-", "@", "").Replace(words[1]))
-		servers = append(servers, &server{words[0], words[1], words[2], words[3:], dir})
+		servers = append(servers, &subject{words[0], words[1], words[2], words[3:], dir})
 	}
-	slices.SortFunc(servers, func(a, b *server) int {
+	slices.SortFunc(servers, func(a, b *subject) int {
 		return strings.Compare(strings.TrimPrefix(a.pkg, "@"), strings.TrimPrefix(b.pkg, "@"))
 	})
 	return servers, nil
@@ -48,7 +48,7 @@ func readServers(env string) (servers []*server, err error) {
 const installed = "installed"
 
 // install installs the package from its registry. Its scripts are not run.
-func (s *server) install(ctx context.Context) error {
+func (s *subject) install(ctx context.Context) error {
 	stamp := filepath.Join(s.dir, installed)
 	if version, err := os.ReadFile(stamp); err == nil && string(version) == s.version {
 		return nil
@@ -77,7 +77,7 @@ func (s *server) install(ctx context.Context) error {
 }
 
 // command is how the server is started in its sandbox.
-func (s *server) command(sandbox string) []string {
+func (s *subject) command(sandbox string) []string {
 	bin := filepath.Join(s.dir, "node_modules", ".bin", s.program[0])
 	if s.registry == "pypi" {
 		bin = filepath.Join(s.dir, "bin", s.program[0])
@@ -90,7 +90,7 @@ func (s *server) command(sandbox string) []string {
 }
 
 // check checks the server bare and behind the gateway.
-func (s *server) check(ctx context.Context, recourse string, again bool) error {
+func (s *subject) check(ctx context.Context, recourse string, again bool) error {
 	if err := s.install(ctx); err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func newSandbox() (string, error) {
 }
 
 // write runs a check and keeps its report.
-func (s *server) write(ctx context.Context, report, sandbox string, command []string) error {
+func (s *subject) write(ctx context.Context, report, sandbox string, command []string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	out, err := os.Create(report + ".part")

@@ -41,8 +41,8 @@ func playGateway(file string) (code int) {
 	return cli.Run(ctx, cli.Environment{Args: args, Stdin: nil, Stdout: io.Discard, Stderr: os.Stderr, LookupEnv: os.LookupEnv})
 }
 
-// A gateway is a process of its own.
-type gateway struct {
+// A gatewayProcess is a process of its own.
+type gatewayProcess struct {
 	address string
 	command *exec.Cmd
 	in      io.WriteCloser
@@ -51,9 +51,9 @@ type gateway struct {
 }
 
 // startGateway starts one and waits until it listens. The configuration lacks the line `listen`; %s in it is a directory.
-func startGateway(ctx context.Context, configuration func(dir string) string) (*gateway, error) {
+func startGateway(ctx context.Context, configuration func(dir string) string) (*gatewayProcess, error) {
 	var err error
-	g := &gateway{address: freeAddress(ctx)}
+	g := &gatewayProcess{address: freeAddress(ctx)}
 	if g.dir, err = os.MkdirTemp("", "scale-"); err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func startGateway(ctx context.Context, configuration func(dir string) string) (*
 }
 
 // begin starts its process.
-func (g *gateway) begin(ctx context.Context) error {
+func (g *gatewayProcess) begin(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (g *gateway) begin(ctx context.Context) error {
 type held struct{ heap, stacks, goroutines float64 }
 
 // holds asks for that, after a garbage collection.
-func (g *gateway) holds() (h held, err error) {
+func (g *gatewayProcess) holds() (h held, err error) {
 	if _, err = fmt.Fprintln(g.in); err == nil {
 		_, err = fmt.Fscanln(g.out, &h.heap, &h.stacks, &h.goroutines)
 	}
@@ -102,7 +102,7 @@ func (g *gateway) holds() (h held, err error) {
 }
 
 // processor returns its user and system time so far, to a hundredth of a second. Only Linux says it.
-func (g *gateway) processor() time.Duration {
+func (g *gatewayProcess) processor() time.Duration {
 	const user, system, tick = 11, 12, 10 * time.Millisecond // of proc(5), after the name
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", g.command.Process.Pid))
 	_, rest, _ := strings.Cut(string(text), ") ")
@@ -117,7 +117,7 @@ func (g *gateway) processor() time.Duration {
 }
 
 // stop ends it and waits for its end.
-func (g *gateway) stop() error {
+func (g *gatewayProcess) stop() error {
 	_ = g.in.Close() // it may have ended by itself
 	return errors.Join(g.command.Wait(), os.RemoveAll(g.dir))
 }

@@ -150,7 +150,7 @@ func watch(ctx context.Context, s *store.Store, address string, rate, size int) 
 		}
 	}()
 	pause.For(ctx, runs)
-	w.due, w.processor = float64(due(ctx, s)), float64((&gateway{command: child}).processor())/float64(runs)*1000
+	w.due, w.processor = float64(due(ctx, s)), float64((&gatewayProcess{command: child}).processor())/float64(runs)*1000
 	w.file = fileSize(ctx, s, address)
 	if err := child.Process.Kill(); err != nil {
 		return w, err

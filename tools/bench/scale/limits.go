@@ -86,8 +86,8 @@ type limited struct {
 	most         int
 	redis        *redisServer
 	proxy        *late.Proxy
-	gateways     []*gateway
-	callers      []*client
+	gateways     []*gatewayProcess
+	callers      []*sessionClient
 	made, passed atomic.Int64
 	ends         []func() error
 }

@@ -65,7 +65,7 @@ func measureLists(ctx context.Context, n int) (figures []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	reader := &reader{client: c, all: all}
+	reader := &listReader{sessionClient: c, all: all}
 	list := reader.list
 	list("the first list", true)
 	list("a list seconds old", true)
@@ -90,9 +90,9 @@ func measureLists(ctx context.Context, n int) (figures []figure, err error) {
 // keptFor is a little more than for how long lists are shown without asking for them again.
 const keptFor = 5500 * time.Millisecond
 
-// A reader reads all pages of lists.
-type reader struct {
-	*client
+// A listReader reads all pages of lists.
+type listReader struct {
+	*sessionClient
 
 	all          *crowd
 	err          error // then nothing is read any more
@@ -103,7 +103,7 @@ type reader struct {
 }
 
 // list reads a list. told says that it gives figures.
-func (r *reader) list(name string, told bool) {
+func (r *listReader) list(name string, told bool) {
 	began, asked := time.Now(), r.all.asked.Load()
 	r.tools, r.pages, r.late = 0, 0, false
 	for params := "{}"; params != "" && r.err == nil; r.pages++ {

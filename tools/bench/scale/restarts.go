@@ -46,7 +46,7 @@ func measureRestarts(ctx context.Context, n int) (figures []figure, err error) {
 // rolling are replicas behind HAProxy.
 type rolling struct {
 	address  string // HAProxy's
-	replicas []*gateway
+	replicas []*gatewayProcess
 	ends     []func()
 
 	calls, broken atomic.Int64
@@ -114,7 +114,7 @@ func (r *rolling) stop() (err error) {
 
 // call makes calls with a wait after each until ctx ends, and counts those that get no answer, or one of HAProxy's own.
 func (r *rolling) call(ctx context.Context, wait time.Duration) {
-	var c *client
+	var c *sessionClient
 	for ctx.Err() == nil {
 		err := error(nil)
 		if c == nil {

@@ -44,7 +44,7 @@ func measureStreams(ctx context.Context, n int) (figures []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	open := make([]*client, n)
+	open := make([]*sessionClient, n)
 	defer func() {
 		for _, c := range open {
 			if c != nil {
@@ -109,8 +109,8 @@ func serve(w http.ResponseWriter, r *http.Request, tools string) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, bytes.TrimRight(id, "}"), result)
 }
 
-// A client has a session, and one connection.
-type client struct {
+// A sessionClient has a session, and one connection.
+type sessionClient struct {
 	net.Conn
 
 	in      *bufio.Reader
@@ -119,14 +119,14 @@ type client struct {
 	said    []byte // the last answer
 }
 
-func openSession(ctx context.Context, address string) (*client, error) {
+func openSession(ctx context.Context, address string) (*sessionClient, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
 	until, _ := ctx.Deadline()
 	_ = conn.SetDeadline(until) // a connection that is closed needs none
-	c := &client{Conn: conn, in: bufio.NewReaderSize(conn, 1<<10), address: address}
+	c := &sessionClient{Conn: conn, in: bufio.NewReaderSize(conn, 1<<10), address: address}
 	if err := c.do(http.MethodPost, initialize); err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func openSession(ctx context.Context, address string) (*client, error) {
 }
 
 // do makes a request, and reads the answer unless it is a stream.
-func (c *client) do(method, body string) error {
+func (c *sessionClient) do(method, body string) error {
 	head := fmt.Sprintf("%s /it/mcp HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream, application/json\r\n"+
 		"Content-Type: application/json\r\nContent-Length: %d\r\n", method, c.address, len(body))
 	if c.session != "" {
@@ -166,7 +166,7 @@ func (c *client) do(method, body string) error {
 type cost struct{ median, processor float64 }
 
 // cost measures it. Of the processor, what the gateway does beside the calls counts as well.
-func (c *client) cost(g *gateway, calls int) (cost, error) {
+func (c *sessionClient) cost(g *gatewayProcess, calls int) (cost, error) {
 	times, before := make([]float64, calls), g.processor()
 	for i := range times {
 		began := time.Now()
