@@ -29,20 +29,20 @@ func TestLongWritesUnderKills(t *testing.T) {
 
 func writesUnderKills(t *testing.T, kills int) {
 	t.Helper()
-	for _, e := range eraPairs {
-		t.Run("server/"+erasName(e.client, e.server), func(t *testing.T) {
+	for _, e := range testkit.EraPairs {
+		t.Run("server/"+e.String(), func(t *testing.T) {
 			t.Parallel()
-			srv := testkit.NewServer(t, testkit.WithEra(e.server))
-			keepWriting(t, gatewaytest.Start(t, srv.URL()).Client(t, e.client), srv.Orders, kills, func() {
+			srv := testkit.NewServer(t, testkit.WithEra(e.Server))
+			keepWriting(t, gatewaytest.Start(t, srv.URL()).Client(t, e.Client), srv.Orders, kills, func() {
 				if err := srv.Restart(); err != nil {
 					t.Error(err)
 				}
 			})
 		})
-		t.Run("program/"+erasName(e.client, e.server), func(t *testing.T) {
+		t.Run("program/"+e.String(), func(t *testing.T) {
 			t.Parallel()
 			program := child.NewProgram(t)
-			client := gatewaytest.Start(t, "", gatewaytest.CommandFor(t, program, e.server)...).Client(t, e.client)
+			client := gatewaytest.Start(t, "", gatewaytest.CommandFor(t, program, e.Server)...).Client(t, e.Client)
 			keepWriting(t, client, program.Orders, min(kills, 4), func() { // each child starts later than the previous one
 				program.Next(testkit.OrderGet, "exit")
 				_, _ = client.Call(t.Context(), testkit.OrderGet, `{"reference":"any"}`) // kills the program

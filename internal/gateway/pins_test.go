@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -68,18 +69,18 @@ func accept(tb testing.TB, s pin.Records, tool string, want ...string) {
 
 func TestPins(t *testing.T) {
 	t.Parallel()
-	for _, e := range eraPairs {
+	for _, e := range testkit.EraPairs {
 		for way, config := range map[string]string{
 			"own":  "pin: true\nservers: {farm: {url: %q}}\n",
 			"many": "servers: {farm: {url: %q, path: none, pin: true}}\nendpoints: {all: {path: /farm/mcp, servers: [{name: farm, prefix: f_}]}}\n",
 		} {
-			t.Run(way+"/"+erasName(e.client, e.server), func(t *testing.T) {
+			t.Run(way+"/"+e.String(), func(t *testing.T) {
 				t.Parallel()
-				s, _ := onceStore(t)
-				srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(e.server), testkit.WithTools(described("pay", "Pays.")))
+				s := gatewaytest.OpenStore(t, "sqlite:"+filepath.Join(t.TempDir(), "pins.db"))
+				srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(e.Server), testkit.WithTools(described("pay", "Pays.")))
 				start := func() *gatewaytest.Front { return pinFront(t, s.Pins(), "/farm/mcp", fmt.Sprintf(config, srv.URL())) }
 				prefix := map[string]string{"many": "f_"}[way]
-				pull(t, srv, s, start, e.client, prefix)
+				pull(t, srv, s, start, e.Client, prefix)
 			})
 		}
 	}
@@ -154,7 +155,7 @@ func TestPinsOfPages(t *testing.T) {
 	list := &lister{tools: pages(toolA, toolB)}
 	upstream := httptest.NewServer(list)
 	defer upstream.Close()
-	s, _ := onceStore(t)
+	s := gatewaytest.OpenStore(t, "sqlite:"+filepath.Join(t.TempDir(), "pins.db"))
 	front := pinFront(t, s.Pins(), "/farm/mcp", "pin: true\nservers: {farm: {url: "+upstream.URL+"/mcp}}\n")
 	c := front.Client(t, testkit.Modern)
 	names := func() string {
@@ -180,7 +181,7 @@ func TestPinsOfPages(t *testing.T) {
 // A server that goes on changing is told of a bounded number of times, and what is kept of it is bounded as well.
 func TestPinsAreBounded(t *testing.T) {
 	t.Parallel()
-	s, _ := onceStore(t)
+	s := gatewaytest.OpenStore(t, "sqlite:"+filepath.Join(t.TempDir(), "pins.db"))
 	srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithTools(described("pay", "Pays.")))
 	front := pinFront(t, s.Pins(), "/farm/mcp", "pin: true\nservers: {farm: {url: "+srv.URL()+"}}\n")
 	c := front.Client(t, testkit.Modern)
@@ -238,18 +239,18 @@ func TestPinsWithoutStore(t *testing.T) {
 // What a program lists is compared with its pins as well.
 func TestPinsOfPrograms(t *testing.T) {
 	t.Parallel()
-	for _, e := range eraPairs {
-		t.Run(erasName(e.client, e.server), func(t *testing.T) {
+	for _, e := range testkit.EraPairs {
+		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
-			s, _ := onceStore(t)
+			s := gatewaytest.OpenStore(t, "sqlite:"+filepath.Join(t.TempDir(), "pins.db"))
 			const pinned = `{"name":"get_field","description":"Pinned.","inputSchema":{"type":"object","required":["a"]}}`
 			_, err := s.Pins().Save(t.Context(), "farm", &pin.Changes{Whole: true, Tools: []*pin.Pin{{Name: testkit.GetField, Pinned: pinned}}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			lines := append(gatewaytest.CommandFor(t, child.NewProgram(t), e.server), "pin: true")
+			lines := append(gatewaytest.CommandFor(t, child.NewProgram(t), e.Server), "pin: true")
 			front := pinFront(t, s.Pins(), "/farm/mcp", "servers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
-			c := front.Client(t, e.client)
+			c := front.Client(t, e.Client)
 			if a := c.MustListTools(t); !slices.Equal(a.ToolNames(t), []string{testkit.GetField}) || !strings.Contains(string(a.Body), pinned) {
 				t.Errorf("got %s", a.Body)
 			}

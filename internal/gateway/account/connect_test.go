@@ -71,11 +71,7 @@ func startBefore(t *testing.T, server, flow, more string, entry ...string) *acco
 		}
 		_, _ = fmt.Fprintf(w, `{"access_token":"fresh-%d","refresh_token":"next-%d","token_type":"Bearer","expires_in":3600}`, f.issued.Add(1), f.issued.Load())
 	}))
-	s, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "recourse.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s := gatewaytest.OpenStore(t, "sqlite:"+filepath.Join(t.TempDir(), "recourse.db"))
 	f.store = s
 	f.manager = connection.NewManager(s.Connections(), seal.New(connectionKey), nil, slog.New(slog.DiscardHandler))
 	t.Cleanup(f.manager.Close)

@@ -19,6 +19,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/store"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
 	"github.com/recoursehq/recourse/internal/upstream"
@@ -151,6 +152,21 @@ var Impatient = gateway.Reach{
 func New(tb testing.TB, yaml string, contracts ...string) (*gateway.Gateway, *Log) {
 	tb.Helper()
 	return NewReaching(tb, gateway.Reach{}, yaml, contracts...)
+}
+
+// OpenStore opens a store that is closed with the test.
+func OpenStore(tb testing.TB, address string) *store.Store {
+	tb.Helper()
+	s, err := store.Open(context.Background(), address)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return s
 }
 
 // NewReaching is [New] with other ways to what is outside the gateway. It reaches what is in memory.

@@ -17,6 +17,15 @@ const (
 // Eras are both.
 var Eras = []Era{Legacy, Modern}
 
+// An EraPair is a client's era and a server's.
+type EraPair struct{ Client, Server Era }
+
+// String returns the pair in words.
+func (p EraPair) String() string { return p.Client.String() + " to " + p.Server.String() }
+
+// EraPairs are all pairs.
+var EraPairs = []EraPair{{Legacy, Legacy}, {Modern, Modern}, {Modern, Legacy}, {Legacy, Modern}}
+
 // Version returns the newest protocol version of the era.
 func (e Era) Version() string {
 	if e == Modern {

@@ -1,4 +1,4 @@
-package gateway_test
+package once_test
 
 import (
 	"context"
@@ -40,10 +40,10 @@ func TestLongOnceBlindAgents(t *testing.T) {
 	if full, err := time.ParseDuration(os.Getenv("RECOURSE_TEST_ONCE")); err == nil {
 		lasts, kills = full, 300
 	}
-	for _, e := range eraPairs {
-		t.Run("server "+erasName(e.client, e.server), func(t *testing.T) {
+	for _, e := range testkit.EraPairs {
+		t.Run("server "+e.String(), func(t *testing.T) {
 			t.Parallel()
-			blindAgents(t, serverShop(t, e.client, e.server), lasts, kills)
+			blindAgents(t, serverShop(t, e.Client, e.Server), lasts, kills)
 		})
 	}
 	for name, shop := range map[string]func(t *testing.T) *shop{"program": programShop, "many": manyShop, "api": apiShop} {

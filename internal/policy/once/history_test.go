@@ -1,4 +1,4 @@
-package gateway_test
+package once_test
 
 import (
 	"encoding/json"
@@ -197,7 +197,7 @@ func onceHistory(t *testing.T, address string, seed uint64) {
 	chance := rand.New(rand.NewPCG(seed, 1))
 	var fronts []*testkit.Client
 	for range replicas {
-		s := openOnce(t, address)
+		s := gatewaytest.OpenStore(t, address)
 		fronts = append(fronts, bankFront(t, srv, &dyingStore{Store: s.Once(), live: 1 << 40}),
 			bankFront(t, srv, &dyingStore{Store: s.Once(), live: 1 + chance.Int64N(12)})) // dies on its way
 	}

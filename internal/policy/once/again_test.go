@@ -1,4 +1,4 @@
-package gateway_test
+package once_test
 
 import (
 	"encoding/json"
@@ -75,34 +75,34 @@ func TestOnceMeantByArgument(t *testing.T) {
 	t.Parallel()
 	const order = `"reference":"A-17","amount":12.5`
 	const tools = "tools: {order_create: {" + byArgument + "}}"
-	for _, e := range eraPairs {
-		t.Run("http/"+erasName(e.client, e.server), func(t *testing.T) {
+	for _, e := range testkit.EraPairs {
+		t.Run("http/"+e.String(), func(t *testing.T) {
 			t.Parallel()
-			srv := testkit.NewServer(t, testkit.WithEra(e.server))
+			srv := testkit.NewServer(t, testkit.WithEra(e.Server))
 			s, _ := onceStore(t)
 			front := startOnce(t, srv, s, byArgument)
-			meansAgain(t, front.Client(t, e.client), "order_create", order, func() int { return srv.Orders("A-17") })
+			meansAgain(t, front.Client(t, e.Client), "order_create", order, func() int { return srv.Orders("A-17") })
 			for _, r := range srv.Requests() {
 				if strings.Contains(string(r.Body), "recourse_again") {
 					t.Errorf("the server got %s", r.Body)
 				}
 			}
 		})
-		t.Run("program/"+erasName(e.client, e.server), func(t *testing.T) {
+		t.Run("program/"+e.String(), func(t *testing.T) {
 			t.Parallel()
 			s, _ := onceStore(t)
 			program := child.NewProgram(t)
-			lines := append(gatewaytest.CommandFor(t, program, e.server), tools)
+			lines := append(gatewaytest.CommandFor(t, program, e.Server), tools)
 			front := onceFront(t, s.Once(), gatewaytest.Path, "servers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
-			meansAgain(t, front.Client(t, e.client), "order_create", order, func() int { return program.Orders("A-17") })
+			meansAgain(t, front.Client(t, e.Client), "order_create", order, func() int { return program.Orders("A-17") })
 		})
-		t.Run("many/"+erasName(e.client, e.server), func(t *testing.T) {
+		t.Run("many/"+e.String(), func(t *testing.T) {
 			t.Parallel()
 			s, _ := onceStore(t)
-			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(e.server))
+			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(e.Server))
 			front := onceFront(t, s.Once(), "/all/mcp", fmt.Sprintf("servers:\n  farm:\n    url: %s\n    path: none\n    %s\n"+
 				"endpoints:\n  all: {servers: [{name: farm, prefix: f_}]}\n", srv.URL(), tools))
-			meansAgain(t, front.Client(t, e.client), "f_order_create", order, func() int { return srv.Orders("A-17") })
+			meansAgain(t, front.Client(t, e.Client), "f_order_create", order, func() int { return srv.Orders("A-17") })
 		})
 	}
 	t.Run("api", func(t *testing.T) {

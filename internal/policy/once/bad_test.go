@@ -1,4 +1,4 @@
-package gateway_test
+package once_test
 
 import (
 	"context"
@@ -130,7 +130,7 @@ func TestOnceStoreInTrouble(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	address := "sqlite:" + filepath.Join(t.TempDir(), "once.db")
-	s := openOnce(t, address)
+	s := gatewaytest.OpenStore(t, address)
 	c := startOnce(t, srv, s, "once: true").Client(t, testkit.Modern)
 	c.MustListTools(t)
 	unlock := lockFile(t, address)

@@ -1,4 +1,4 @@
-package gateway_test
+package once_test
 
 import (
 	"context"
@@ -26,21 +26,7 @@ const orderVerify = "verify: {tool: order_get, from: {reference: /reference}, lo
 func onceStore(tb testing.TB) (*store.Store, string) {
 	tb.Helper()
 	address := "sqlite:" + filepath.Join(tb.TempDir(), "once.db")
-	return openOnce(tb, address), address
-}
-
-func openOnce(tb testing.TB, address string) *store.Store {
-	tb.Helper()
-	s, err := store.Open(context.Background(), address)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	return s
+	return gatewaytest.OpenStore(tb, address), address
 }
 
 // hasty makes ledgers impatient.
@@ -84,12 +70,12 @@ func plain(tb testing.TB, a *testkit.Answer) string {
 // A repetition with a key gets the same answer, however its arguments are written, and the server sees one call.
 func TestOnceReplays(t *testing.T) {
 	t.Parallel()
-	for _, e := range eraPairs {
-		t.Run(erasName(e.client, e.server), func(t *testing.T) {
+	for _, e := range testkit.EraPairs {
+		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
-			srv := testkit.NewServer(t, testkit.WithEra(e.server))
+			srv := testkit.NewServer(t, testkit.WithEra(e.Server))
 			s, _ := onceStore(t)
-			c := startOnce(t, srv, s, "once: {key: /reference}").Client(t, e.client)
+			c := startOnce(t, srv, s, "once: {key: /reference}").Client(t, e.Client)
 			first := order(t, c, `{"reference":"A-17","amount":12.5}`, "")
 			if !first.Succeeded() || isReplay(first) {
 				t.Fatalf("got %s", first.Body)
@@ -195,7 +181,7 @@ func TestOnceTogether(t *testing.T) {
 	_, address := onceStore(t)
 	var clients []*testkit.Client
 	for range 2 {
-		clients = append(clients, startOnce(t, srv, openOnce(t, address), "once: {delivered: replay}").Client(t, testkit.Modern))
+		clients = append(clients, startOnce(t, srv, gatewaytest.OpenStore(t, address), "once: {delivered: replay}").Client(t, testkit.Modern))
 	}
 	srv.Always(testkit.OrderCreate, testkit.Fault{Name: "slow", Happen: func(e *testkit.Exchange) {
 		time.Sleep(300 * time.Millisecond) // so that the others come meanwhile

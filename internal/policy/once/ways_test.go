@@ -1,4 +1,4 @@
-package gateway_test
+package once_test
 
 import (
 	"context"
@@ -50,22 +50,22 @@ func settlesLost(t *testing.T, c *testkit.Client, tool string, lose func(), orde
 func TestOnceEveryWay(t *testing.T) {
 	t.Parallel()
 	const tools = "tools: {order_create: {once: {grace: 0s}, " + orderVerify + "}}"
-	for _, e := range eraPairs {
-		t.Run("program/"+erasName(e.client, e.server), func(t *testing.T) {
+	for _, e := range testkit.EraPairs {
+		t.Run("program/"+e.String(), func(t *testing.T) {
 			t.Parallel()
 			s, _ := onceStore(t)
 			program := child.NewProgram(t)
-			lines := append(gatewaytest.CommandFor(t, program, e.server), tools)
+			lines := append(gatewaytest.CommandFor(t, program, e.Server), tools)
 			front := onceFront(t, s.Once(), gatewaytest.Path, "servers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
-			settlesLost(t, front.Client(t, e.client), "order_create", func() { program.Next(testkit.OrderCreate, "exit") }, program.Orders)
+			settlesLost(t, front.Client(t, e.Client), "order_create", func() { program.Next(testkit.OrderCreate, "exit") }, program.Orders)
 		})
-		t.Run("many/"+erasName(e.client, e.server), func(t *testing.T) {
+		t.Run("many/"+e.String(), func(t *testing.T) {
 			t.Parallel()
 			s, _ := onceStore(t)
-			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(e.server))
+			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(e.Server))
 			front := onceFront(t, s.Once(), "/all/mcp", fmt.Sprintf("servers:\n  farm:\n    url: %s\n    path: none\n    %s\n"+
 				"endpoints:\n  all: {servers: [{name: farm, prefix: f_}]}\n", srv.URL(), tools))
-			c := front.Client(t, e.client)
+			c := front.Client(t, e.Client)
 			settlesLost(t, c, "f_order_create", func() { srv.Next(testkit.OrderCreate, faults.ResetBeforeAnswer()) }, srv.Orders)
 			// The answer of the verify call has reached the client: the next call is meant.
 			if a := c.MustRequest(t, "8", "tools/call", `{"name":"f_order_create","arguments":`+testkit.OrderArgs+`}`); !a.Succeeded() || isReplay(a) {
@@ -228,7 +228,7 @@ func TestOnceSurvivesDeadGateways(t *testing.T) {
 	if a := order(t, open(dead), testkit.OrderArgs, ""); !a.Succeeded() {
 		t.Fatalf("got %s", a.Body)
 	}
-	a := order(t, open(openOnce(t, address).Once()), testkit.OrderArgs, "")
+	a := order(t, open(gatewaytest.OpenStore(t, address).Once()), testkit.OrderArgs, "")
 	if !a.Succeeded() || !strings.Contains(string(a.Body), `"verified":true`) || srv.Orders("A-17") != 1 {
 		t.Errorf("got %s with %d orders", a.Body, srv.Orders("A-17"))
 	}
