@@ -1,4 +1,4 @@
-package gateway_test
+package trace_test
 
 import (
 	"encoding/json"

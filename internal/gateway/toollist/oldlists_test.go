@@ -1,4 +1,4 @@
-package gateway_test
+package toollist_test
 
 import (
 	"net/http"

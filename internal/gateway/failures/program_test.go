@@ -1,4 +1,4 @@
-package gateway_test
+package failures_test
 
 import (
 	"net/http"
