@@ -95,6 +95,7 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 	}
 	bound.Hints = c.hintsFor(s, fresh)
 	s.looksFirst()
+	s.waits()
 	if c.layout.advises {
 		if rest, told := c.cutAdvice(bound.Message); told != nil && slices.ContainsFunc(told.when, s.denies) {
 			bound.Message = rest
@@ -126,6 +127,16 @@ func (s *subject) agreed() {
 func (s *subject) looksFirst() {
 	if s.e.Effect == recourse.EffectUnknown && s.e.RetryAdvice() == recourse.RetryNever && slices.ContainsFunc(s.e.Hints, s.c.warns) {
 		s.e.Retry = recourse.RetryReRead
+	}
+}
+
+// waits leaves a wait out that helps nobody: where the same call will never do, or only once something else has been done, no text
+// says to wait. Of an allowance it says when there is one again. A form that comes from a document has its own place for a wait.
+func (s *subject) waits() {
+	advice := s.e.RetryAdvice()
+	helps := advice == recourse.RetrySameCall || advice == recourse.RetryReRead || s.e.Kind.Class() == recourse.ClassAllowance
+	if s.c.layout.record && (!helps || s.e.Effect == recourse.EffectApplied) {
+		s.e.RetryAfter = 0
 	}
 }
 

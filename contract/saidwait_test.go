@@ -14,30 +14,46 @@ import (
 	"github.com/recoursehq/recourse/internal/test/contracttest"
 )
 
-// What a model reads is the text alone in most agents: it states a wait that is known, whatever else it says, and where nobody knows
-// the effect, nothing says that the call may be repeated.
+// What a model reads is the text alone in most agents: it states a wait that is known, whatever else it says, and whether anything
+// was done. Where nobody knows the effect, nothing says that the call may be repeated.
 func TestTextStatesTheWait(t *testing.T) {
 	t.Parallel()
 	for _, c := range contract.Builtin().All() {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			for _, effect := range []recourse.Effect{"", recourse.EffectNone, recourse.EffectUnknown, recourse.EffectApplied} {
-				for _, kind := range recourse.Kinds() {
-					for _, assumed := range []bool{false, true} {
-						for _, verify := range []*recourse.Verify{nil, {Tool: "order_get", Args: recourse.Args{}.With("reference", "A-17"), LookAt: "status"}} {
-							e := recourse.New(kind, "It went wrong.").WithRetryAfter(7 * time.Second).WithEffect(effect).WithOrigin(recourse.OriginServer).With(func(r *recourse.Error) { r.Verify = verify })
-							call := contracttest.ToolCall()
-							call.Relay.Assumed = assumed
-							checkText(t, c.Write(e, &call))
-							if kind.Class() == recourse.ClassAllowance { // a server may say that it passes
-								checkText(t, c.Write(e.WithRetry(recourse.RetrySameCall), &call))
-							}
-						}
+			for _, kind := range recourse.Kinds() {
+				for _, effect := range []recourse.Effect{"", recourse.EffectNone, recourse.EffectUnknown, recourse.EffectApplied} {
+					for _, basis := range bases(effect) {
+						checkTexts(t, c, recourse.New(kind, "It went wrong.").WithRetryAfter(7*time.Second).WithEffect(effect).WithEffectBasis(basis))
 					}
 				}
 			}
 		})
 	}
+}
+
+// checkTexts checks the texts of a failure: of tools of which somebody says what they do and of others, with and without a verify call.
+func checkTexts(t *testing.T, c *contract.Contract, e *recourse.Error) {
+	t.Helper()
+	for _, assumed := range []bool{false, true} {
+		for _, verify := range []*recourse.Verify{nil, {Tool: "order_get", Args: recourse.Args{}.With("reference", "A-17"), LookAt: "status"}} {
+			e := e.WithOrigin(recourse.OriginServer).With(func(r *recourse.Error) { r.Verify = verify })
+			call := contracttest.ToolCall()
+			call.Relay.Assumed = assumed
+			checkText(t, c.Write(e, &call))
+			if e.Kind.Class() == recourse.ClassAllowance { // a server may say that it passes
+				checkText(t, c.Write(e.WithRetry(recourse.RetrySameCall), &call))
+			}
+		}
+	}
+}
+
+// bases are those on which an effect may rest.
+func bases(effect recourse.Effect) []recourse.Basis {
+	if effect == recourse.EffectNone {
+		return []recourse.Basis{"", recourse.BasisKnown, recourse.BasisProfile, recourse.BasisStated}
+	}
+	return []recourse.Basis{""}
 }
 
 func firstLine(text string) string {
@@ -105,14 +121,33 @@ func checkText(t *testing.T, a contract.Answer) {
 	text := strings.Join(texts, "\n")
 	seconds := strconv.Itoa(int(e.RetryAfter.Seconds()))
 	advice := e.RetryAdvice()
-	matters := advice == recourse.RetrySameCall || advice != recourse.RetryNever && e.Effect == recourse.EffectUnknown
+	matters := e.Contract == "recourse" || advice == recourse.RetrySameCall || advice != recourse.RetryNever && e.Effect == recourse.EffectUnknown
 	if e.RetryAfter > 0 && matters && !strings.Contains(text, recourse.FormatWait(e.RetryAfter)) && !regexp.MustCompile(`\b`+seconds+`\b`).MatchString(text) {
 		t.Errorf("%s, effect %s: no wait in %s", e.Kind, e.Effect, text)
 	}
+	checkEffect(t, e, text)
 	says := slices.ContainsFunc([]string{`"retryable":true`, `"retryable": true`, "Safe to repeat"}, func(word string) bool {
 		return strings.Contains(string(a.Result)+string(a.Data)+text, word)
 	})
 	if e.Effect == recourse.EffectUnknown && says {
 		t.Errorf("%s: says that it may be repeated: %s", e.Kind, text)
+	}
+}
+
+// checkEffect checks that a text says whether anything was done, where that is known: in the contract of our own. The documents of
+// the others have no words for it.
+func checkEffect(t *testing.T, e *recourse.Error, text string) {
+	t.Helper()
+	words := map[recourse.Effect][]string{
+		recourse.EffectNone:    {"Nothing was done.", "Nothing was changed.", "Safe to repeat"},
+		recourse.EffectApplied: {"The call took effect."},
+	}[e.Effect]
+	silent := e.Kind == recourse.KindPartial || e.Kind == recourse.KindUnknown && e.EffectBasis == "" // the items say it; nobody knows it
+	if e.Contract != "recourse" || words == nil || silent {
+		return
+	}
+	said := slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
+	if said == (e.EffectBasis == recourse.BasisStated) {
+		t.Errorf("%s, effect %s by %q: %s", e.Kind, e.Effect, e.EffectBasis, text)
 	}
 }

@@ -234,7 +234,7 @@ func TestObservedLine(t *testing.T) {
 	}
 	testkit.Eventually(t, "there are two lines", func() bool { return len(f.Log.Failures(t)) == 2 })
 	lines := f.Log.Failures(t)
-	if l := lines[0]; l.Before != "the store lies fallow" || l.After != "[unknown] the store lies fallow" {
+	if l := lines[0]; l.Before != "the store lies fallow" || l.After != "[unknown] the store lies fallow\nNothing was changed." {
 		t.Errorf("got before %q, after %q", l.Before, l.After)
 	}
 	if l := lines[1]; !strings.Contains(l.Before, "503") || !strings.HasPrefix(l.After, "[unavailable] ") || l.NotRepeated != "failures are only observed" {

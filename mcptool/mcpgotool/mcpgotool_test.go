@@ -223,7 +223,7 @@ func TestContracts(t *testing.T) {
 }
 
 func sample(kind recourse.Kind) *recourse.Error {
-	return recourse.New(kind, "It failed.").WithHint("Look elsewhere.").WithEffect(recourse.EffectNone).
+	return recourse.New(kind, "It failed.").WithHint("Look elsewhere.").WithEffect(recourse.EffectNone).WithEffectBasis(recourse.BasisKnown).
 		WithOrigin(recourse.OriginProvider).WithRequestID("req-1")
 }
 

@@ -14,7 +14,7 @@ var signs = []struct {
 }{
 	{"W", regexp.MustCompile(`\b(7|30) s\b|7000|after["\\: ]*30`)},
 	{"R", regexp.MustCompile(`(?i)(safe to|do not) repeat|(calling|call) again|listed by tools/list|retryable`)},
-	{"E", regexp.MustCompile(`(?i)not known whether|nothing was done|took effect|\beffect\b`)},
+	{"E", regexp.MustCompile(`(?i)not known whether|nothing was (done|changed)|safe to repeat|took effect|\beffect\b`)},
 	{"V", regexp.MustCompile(`order_get\(`)},
 }
 

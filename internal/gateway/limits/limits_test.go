@@ -115,7 +115,7 @@ func TestLimitInEveryContract(t *testing.T) {
 	tests := map[string]struct{ minute, month string }{
 		"recourse": {
 			"[rate_limited] The limit of 2 calls in 1 min has been reached.\nSafe to repeat: wait 58 s, then make the same call again.",
-			"[quota_exhausted] The limit of 2 calls in 30 d has been reached.\nDo not repeat the call before 30 d have passed.",
+			"[quota_exhausted] The limit of 2 calls in 30 d has been reached.\nNothing was done. Do not repeat the call before 30 d have passed.",
 		},
 		"fieldmcp": {
 			`{"error":"Rate limit exceeded. Try again in 58 seconds.","errorCode":429,"rateLimits":` +

@@ -90,7 +90,7 @@ func (c toldCall) compare(t *testing.T, was, is string) {
 		}
 	}
 	if added, found := strings.CutPrefix(is, "error: [unknown] "+strings.Join(facts, "")); found && c.facts == nil {
-		want := ""
+		want := "\nNothing was changed."
 		if !c.reads {
 			want = "\n" + mayHave
 		}

@@ -95,7 +95,7 @@ func failures() []failure {
 			tool: "get_fild", arguments: `{}`,
 			told: &told{
 				kind: recourse.KindUnknownTool, origin: recourse.OriginCaller, effect: recourse.EffectNone,
-				text: "[unknown_tool] There is no tool named \"get_fild\". Did you mean get_field?\nCall a tool listed by tools/list.",
+				text: "[unknown_tool] There is no tool named \"get_fild\". Did you mean get_field?\nNothing was done. Call a tool listed by tools/list.",
 				code: "INVALID_PARAM_VALUE",
 			},
 		},
@@ -109,7 +109,7 @@ func failures() []failure {
 			begin: once(testkit.GetField, faults.ToolError("", "The field lies fallow.")),
 			told: &told{
 				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
-				text: "[unknown] The field lies fallow.",
+				text: "[unknown] The field lies fallow.\nNothing was changed.",
 				code: "INTERNAL_ERROR",
 			},
 		},
@@ -118,7 +118,7 @@ func failures() []failure {
 			begin: once(measure, faults.ToolError("", "The sensor is off.")),
 			told: &told{
 				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
-				text:        "[unknown] The sensor is off.",
+				text:        "[unknown] The sensor is off.\nNothing was changed.",
 				code:        "INTERNAL_ERROR",
 				noStructure: true,
 			},
@@ -128,7 +128,7 @@ func failures() []failure {
 			begin: once(testkit.GetField, faults.RichToolError()),
 			told: &told{
 				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
-				text:      "[unknown] The field lies fallow.",
+				text:      "[unknown] The field lies fallow.\nNothing was changed.",
 				code:      "INTERNAL_ERROR",
 				structure: faults.RichToolErrorStructure,
 			},
@@ -240,7 +240,7 @@ func failures() []failure {
 				`{"jsonrpc":"2.0","error":{"code":-32600,"message":"Bad Request"},"id":null}`)),
 			told: &told{
 				kind: recourse.KindInvalidRequest, origin: recourse.OriginServer, effect: recourse.EffectNone,
-				text: "[invalid_request] Bad Request\nDo not repeat the call: the server does not take it in this form.",
+				text: "[invalid_request] Bad Request\nNothing was done. Do not repeat the call: the server does not take it in this form.",
 				code: "INTERNAL_ERROR",
 			},
 		},
@@ -249,7 +249,7 @@ func failures() []failure {
 			begin: always(testkit.GetField, faults.Status(http.StatusNotFound, faults.HTML)),
 			told: &told{
 				kind: recourse.KindClientError, origin: recourse.OriginServer, effect: recourse.EffectNone,
-				text: "[client_error] The farm refused the request (HTTP 404).\nDo not repeat the call as it is.",
+				text: "[client_error] The farm refused the request (HTTP 404).\nNothing was done. Do not repeat the call as it is.",
 				code: "PROVIDER_ERROR",
 			},
 		},
@@ -259,7 +259,7 @@ func failures() []failure {
 			told: &told{
 				kind: recourse.KindPermissionDenied, origin: recourse.OriginGateway, effect: recourse.EffectNone,
 				text: "[permission_denied] The farm refused the gateway's own credentials. The operator of the gateway has to renew them.\n" +
-					"Do not repeat the call: a person has to change something at the server first. Tell them what the message says.",
+					"Nothing was done. Do not repeat the call: a person has to change something at the server first. Tell them what the message says.",
 				code: "PROVIDER_ERROR",
 			},
 		},
@@ -328,7 +328,7 @@ func nonsense() *told {
 	return &told{
 		kind: recourse.KindBadResponse, origin: recourse.OriginServer, effect: recourse.EffectNone,
 		text: "[bad_response] The farm sent an invalid response.\n" +
-			"Do not repeat the call: the server has to be fixed first.",
+			"Nothing was changed. Do not repeat the call: the server has to be fixed first.",
 		code: "PROVIDER_ERROR",
 	}
 }
