@@ -51,6 +51,7 @@ type call struct {
 	once   *keyed         // it is made once, and this is the first: once
 	member *memberConn    // and its server: many
 
+	start  *startup         // what it asks if its client starts: route
 	later  next             // passes on a stream without an end of its own, once the stages are left: modes, deliver
 	beside *upstream.Beside // what the server's program writes meanwhile: route
 

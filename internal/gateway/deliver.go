@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"math/rand/v2"
 	"net/http"
@@ -149,8 +148,8 @@ func (c *call) stream(spoken func(*wire.Part) *wire.Event) {
 	for c.in.Open(); c.in.Next(); {
 		part := c.in.Part
 		listener.Begin()
-		if part.Signs != nil && bytes.HasSuffix(part.Signs.Method, listChanged) {
-			c.listChanged(string(part.Signs.Method))
+		if part.Signs != nil {
+			c.listChanged(part.Signs)
 		}
 		if event := spoken(part); event != nil {
 			c.reply.Say(event, c.in.Said())

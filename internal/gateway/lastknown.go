@@ -39,7 +39,7 @@ func lastKnown(c *call, next next) *failure {
 	if f == nil || !isDown(f) || c.reply.Started || c.req.left() || access.Lapsed(c.ctx) != nil {
 		return f
 	}
-	s := c.startup()
+	s := c.start
 	if s == nil {
 		return f
 	}

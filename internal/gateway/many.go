@@ -18,7 +18,6 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
-	"github.com/recoursehq/recourse/internal/gateway/front"
 	"github.com/recoursehq/recourse/internal/gateway/hop"
 	"github.com/recoursehq/recourse/internal/gateway/intake"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
@@ -126,8 +125,12 @@ func (on *endpoint) listsOf(r *upstream.Request) upstream.Caller {
 	return upstream.CallerOf(string(r.Caller[:]), strings.Join(who.Roles, "\n"), strings.Join(who.Scopes, "\n"))
 }
 
-// listChanged records the server's announcement that a list of it has changed.
-func (c *call) listChanged(announcement string) {
+// listChanged records the server's announcement that a list of it has changed, if that is what it says.
+func (c *call) listChanged(said *wire.Signs) {
+	announcement := string(said.Method)
+	if !strings.HasSuffix(announcement, "/list_changed") {
+		return
+	}
 	if announcement == wire.MethodToolsChanged {
 		c.on.backend.Lists.Changed(listRequest{c}.Key())
 	}
@@ -293,14 +296,7 @@ func (m *memberConn) Do(ctx context.Context, r *upstream.Request) (*wire.Answer,
 		cancel()
 		return nil, err
 	}
-	c.g.work.Anyway(func(context.Context) {
-		h.Serve(func() (broken bool) {
-			defer c.release()
-			_ = c.table.nested(c) // the client has its answer
-			return c.reply.Broken
-		})
-	})
-	resp, ok := h.Answer()
+	resp, ok := c.over(h)
 	if !ok {
 		cancel()
 		return nil, upstream.Broken(ctx, m.on.entry.Title, cmp.Or(context.Cause(ctx), context.Canceled))
@@ -311,13 +307,32 @@ func (m *memberConn) Do(ctx context.Context, r *upstream.Request) (*wire.Answer,
 	return resp, nil
 }
 
+// nestedCall returns a call that is made for another one, and answered over h.
+func (g *Gateway) nestedCall(ctx context.Context, header http.Header, from *http.Request, h *hop.Hop) *call {
+	c := g.newCall()
+	c.req.come(ctx, http.MethodPost, header, from)
+	c.req.intake, c.reply.W, c.req.nested = intake.Intake{From: from, By: h}, h, true
+	return c
+}
+
+// over carries such a call out, and returns its answer once that begins. It reports false if there is none, because nobody
+// waits for it.
+func (c *call) over(h *hop.Hop) (*wire.Answer, bool) {
+	c.g.work.Anyway(func(context.Context) {
+		h.Serve(func() (broken bool) {
+			defer c.release()
+			_ = c.table.nested(c) // there is an answer
+			return c.reply.Broken
+		})
+	})
+	return h.Answer()
+}
+
 // call returns the call for a request that another endpoint has let in.
-func (m *memberConn) call(ctx context.Context, of *outer, r *upstream.Request, h front.Writer) (*call, error) {
-	c := m.on.g.newCall()
-	c.req.come(ctx, http.MethodPost, r.Header, of.from)
-	c.req.intake, c.reply.W = intake.Intake{From: of.from, By: h}, h
-	c.req.id, c.req.stdio = of.id, of.stdio
-	c.member, c.of, c.req.nested, c.req.era, c.req.user = m, of, true, wire.Modern, of.who.user
+func (m *memberConn) call(ctx context.Context, of *outer, r *upstream.Request, h *hop.Hop) (*call, error) {
+	c := m.on.g.nestedCall(ctx, r.Header, of.from, h)
+	c.req.id, c.req.stdio, c.req.era, c.req.user = of.id, of.stdio, wire.Modern, of.who.user
+	c.member, c.of = m, of
 	if c.req.body, c.req.parsed = r.Body, r.Message; r.Message != nil {
 		c.req.body = r.Message.Raw
 	}

@@ -60,9 +60,6 @@ func (m enforcing) answer(c *call) end {
 	return end
 }
 
-// listChanged ends the notifications of changed lists.
-var listChanged = []byte("/list_changed")
-
 // notice looks at a message from the server that is not an answer.
 func (c *call) notice(signs *wire.Signs) {
 	switch what := signs.Message(); {
@@ -74,8 +71,8 @@ func (c *call) notice(signs *wire.Signs) {
 	case what == wire.Notification && string(signs.Method) == wire.MethodProgress:
 		c.deadline.Alive()
 		c.rule.reports = true
-	case what == wire.Notification && bytes.HasSuffix(signs.Method, listChanged):
-		c.listChanged(string(signs.Method))
+	case what == wire.Notification:
+		c.listChanged(signs)
 	}
 }
 
@@ -87,7 +84,7 @@ func (c *call) edit(text []byte) []byte {
 	if c.req.msg.Method == wire.MethodToolsList && c.req.msg.Cursor == nil {
 		c.on.backend.Lists.Passed(listRequest{c}, json.Lookup(text, "/result"))
 	}
-	c.startup().hear(text)
+	c.start.hear(text)
 	if c.on.editsList(&c.req) {
 		text = c.permission().editList(text)
 	}

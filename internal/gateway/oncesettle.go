@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/gateway/hop"
-	"github.com/recoursehq/recourse/internal/gateway/intake"
 	"github.com/recoursehq/recourse/internal/pause"
 	claims "github.com/recoursehq/recourse/internal/policy/once"
 	"github.com/recoursehq/recourse/internal/protocol/json"
@@ -133,17 +131,14 @@ func (on *endpoint) mayWrite(tool string) bool {
 func (c *call) inquire(ctx context.Context, tool string, arguments []byte) (message []byte, failed *recourse.Error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	n := c.g.newCall()
-	h := hop.New(cancel, func() *recourse.Error { return n.out.Record })
+	var n *call
+	h, header := hop.New(cancel, func() *recourse.Error { return n.out.Record }), c.req.header.Clone()
+	n = c.g.nestedCall(ctx, header, c.req.from, h)
 	if !n.hold(c.on) {
 		n.release()
 		return nil, c.on.removed()
 	}
-	header := c.req.header.Clone()
-	n.req.come(ctx, http.MethodPost, header, c.req.from)
-	n.req.intake, n.reply.W = intake.Intake{From: c.req.from, By: h}, h
-	n.req.id, n.req.stdio, n.req.nested, n.req.era, n.req.user = c.req.id, c.req.stdio, true, c.req.era, c.req.user
-	n.req.inquires = true
+	n.req.id, n.req.stdio, n.req.era, n.req.user, n.req.inquires = c.req.id, c.req.stdio, c.req.era, c.req.user, true
 	n.who, n.session = c.who, c.session
 	n.req.body = c.req.inquiry(tool, arguments)
 	if err := n.req.parse(); err != nil {
@@ -158,14 +153,7 @@ func (c *call) inquire(ctx context.Context, tool string, arguments []byte) (mess
 	if c.req.era == wire.Modern {
 		wire.SetHeaders(header, n.req.msg.ProtocolVersion, n.req.msg)
 	}
-	n.g.work.Anyway(func(context.Context) {
-		h.Serve(func() (broken bool) {
-			defer n.release()
-			_ = n.table.nested(n) // there is an answer
-			return n.reply.Broken
-		})
-	})
-	resp, ok := h.Answer()
+	resp, ok := n.over(h)
 	if !ok {
 		return nil, c.on.broken(ctx, context.Canceled)
 	}

@@ -81,7 +81,7 @@ func BenchmarkOwn(b *testing.B) {
 func BenchmarkOwnFloor(b *testing.B) {
 	b.Run("server", func(b *testing.B) {
 		var farm ownServer
-		ownHandler(b, func(w http.ResponseWriter, r *http.Request, message []byte) {
+		ownHandler(b, func(w http.ResponseWriter, _ *http.Request, message []byte) {
 			_, _ = farm.Write(message)
 			w.Header()["Mcp-Session-Id"] = []string{"s"}
 			_, _ = w.Write(farm.body)

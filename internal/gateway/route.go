@@ -38,7 +38,8 @@ func route(c *call, next next) *failure {
 		}
 	}
 	c.rule.wait = c.on.ownWait(&c.req)
-	c.within(c.startup().patience(c.rule.Timeout)+c.rule.wait, c.on.entry.MaxTimeout+c.rule.wait)
+	c.start = c.startup()
+	c.within(c.start.patience(c.rule.Timeout)+c.rule.wait, c.on.entry.MaxTimeout+c.rule.wait)
 	k := c.keeper()
 	if e := k.move(c.ctx, c.deadline); e != nil {
 		return answer.Settled(e)
