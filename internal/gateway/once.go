@@ -39,8 +39,7 @@ func once(c *call, next next) *failure {
 
 // A keyed is a call that is made once.
 type keyed struct {
-	*call
-
+	call     *call
 	rule     *config.Once
 	pointers config.OnceKey
 	given    string // the client's own key
@@ -54,7 +53,7 @@ const lateFor = 2 * time.Minute
 
 // identify finds out the call's key.
 func (k *keyed) identify() *recourse.Error {
-	given, wrong := claims.Given(k.req.header[claims.KeyHeader], k.req.msg.Meta)
+	given, wrong := claims.Given(k.call.req.header[claims.KeyHeader], k.call.req.msg.Meta)
 	if wrong != "" {
 		return toolcall.OnceWrongKey(wrong)
 	}
@@ -65,18 +64,18 @@ func (k *keyed) identify() *recourse.Error {
 		}
 		pointers = nil
 	}
-	scope := append(k.scope(), k.on.entry.Name, k.req.msg.Name)
+	scope := append(k.scope(), k.call.on.entry.Name, k.call.req.msg.Name)
 	if k.call.rule.again != "" {
 		scope = append(scope, claims.AgainArgument, k.call.rule.again)
 	}
-	row, by := claims.RowOf(k.req.msg.Arguments, pointers, given, scope)
+	row, by := claims.RowOf(k.call.req.msg.Arguments, pointers, given, scope)
 	if by == claims.ByGiven {
 		k.given = given
 	}
-	row.Server, row.Tool, row.Caller, row.RequestID = k.on.entry.Name, k.req.msg.Name, k.who.verified.Name, k.req.id
+	row.Server, row.Tool, row.Caller, row.RequestID = k.call.on.entry.Name, k.call.req.msg.Name, k.call.who.verified.Name, k.call.req.id
 	k.ask = claims.Ask{
 		Row:   row,
-		Keep:  max(k.rule.Within, k.on.entry.MaxTimeout+k.call.rule.wait+lateFor),
+		Keep:  max(k.rule.Within, k.call.on.entry.MaxTimeout+k.call.rule.wait+lateFor),
 		Again: by == claims.ByArguments && k.rule.Delivered == config.DeliveredAgain,
 	}
 	return nil
@@ -84,29 +83,29 @@ func (k *keyed) identify() *recourse.Error {
 
 // scope returns what the key counts for: the caller, with whatever tells unverified ones apart.
 func (k *keyed) scope() []string {
-	words := []string{string(k.who.owner[:]), k.who.account.Owner()}
-	if k.who.verified.Known() {
+	words := []string{string(k.call.who.owner[:]), k.call.who.account.Owner()}
+	if k.call.who.verified.Known() {
 		return words
 	}
-	if k.of != nil {
-		words = append(words, k.of.sent...)
+	if k.call.of != nil {
+		words = append(words, k.call.of.sent...)
 	}
-	return append(words, toolcall.Credentials(k.req.header)...)
+	return append(words, toolcall.Credentials(k.call.req.header)...)
 }
 
 // claim asks whether the call may be sent, and does what it is told.
 func (k *keyed) claim(next next) *failure {
 	for {
 		k.ask.Until = time.Now().Add(k.patience())
-		claim, err := k.g.ledger.Claim(k.ctx, &k.ask)
+		claim, err := k.call.g.ledger.Claim(k.call.ctx, &k.ask)
 		switch {
 		case err != nil:
 			return k.noStore(err)
 		case claim.Waited:
-			k.out.Once = "waited"
+			k.call.out.Once = "waited"
 		}
 		if claim.Verdict != claims.First && claim.Row != nil {
-			k.out.First = claim.Row.RequestID
+			k.call.out.First = claim.Row.RequestID
 		}
 		switch claim.Verdict {
 		case claims.First:
@@ -131,19 +130,19 @@ func (k *keyed) claim(next next) *failure {
 
 // patience is for how long the call can wait and still answer in time.
 func (k *keyed) patience() time.Duration {
-	left := k.deadline.Left()
+	left := k.call.deadline.Left()
 	return left - min(time.Second, left/4)
 }
 
 // carry sends the call, and says what became of it.
 func (k *keyed) carry(claim *claims.Claim, next next) (f *failure) {
-	k.claimed, k.out.Once = claim, "first"
-	if k.once = k; k.recognised() {
+	k.claimed, k.call.out.Once = claim, "first"
+	if k.call.once = k; k.recognised() {
 		k.call.rule.nature = retry.Idempotent // by its key, the other side knows a repetition
 	}
 	ended := false
 	defer func() {
-		if k.once = nil; !ended { // a panic
+		if k.call.once = nil; !ended { // a panic
 			claim.Unknown("the gateway failed")
 		}
 	}()
@@ -155,16 +154,16 @@ func (k *keyed) carry(claim *claims.Claim, next next) (f *failure) {
 
 // recognised reports whether the other side recognises a repetition by its key.
 func (k *keyed) recognised() bool {
-	to := k.on.entry
+	to := k.call.on.entry
 	return to.IdempotentBy != "" || to.API != nil && slices.ContainsFunc(to.API.Tools, func(t *openapi.Offer) bool {
-		return t.Keyed && t.Name == k.req.msg.Name
+		return t.Keyed && t.Name == k.call.req.msg.Name
 	})
 }
 
 // outKey returns the key by which the other side may recognise the call: the same for each repetition.
 func (k *keyed) outKey() string {
 	if k.given != "" {
-		return newKey(&k.req, &k.who, k.on)
+		return newKey(&k.call.req, &k.call.who, k.call.on)
 	}
 	return k.claimed.Row.Nonce
 }
@@ -181,7 +180,7 @@ func (k *keyed) conclude(f *failure) {
 		claim.Unknown("its answer was not seen")
 	case f == nil:
 		kept := k.seal(text)
-		k.whenRead(func(read bool) { claim.Answered(kept, size, read, brief, "answered") })
+		k.call.whenRead(func(read bool) { claim.Answered(kept, size, read, brief, "answered") })
 	default:
 		k.concludeFailed(k.call.failing(&f.Last).effectOf(f.Err, f.Err).Effect)
 	}
@@ -208,16 +207,16 @@ func (k *keyed) seal(text []byte) string {
 	if text == nil {
 		return ""
 	}
-	return k.table.states.Seal(text, k.purpose())
+	return k.call.table.states.Seal(text, k.purpose())
 }
 
 // replay gives the client the answer that was kept.
 func (k *keyed) replay(row *claims.Row) *failure {
-	text, err := k.table.states.Open(row.Answer, k.purpose())
+	text, err := k.call.table.states.Open(row.Answer, k.purpose())
 	if row.Answer == "" || err != nil {
 		return k.known(row)
 	}
-	k.out.Once, k.out.before = "replayed", true
+	k.call.out.Once, k.call.out.before = "replayed", true
 	f := k.pass(text, k.replayedMark())
 	k.noteDelivered(f, row)
 	return f
@@ -228,8 +227,8 @@ func (k *keyed) noteDelivered(f *failure, row *claims.Row) {
 	if f != nil || !k.ask.Again || row.Delivered {
 		return
 	}
-	l := k.g.ledger
-	k.whenRead(func(read bool) {
+	l := k.call.g.ledger
+	k.call.whenRead(func(read bool) {
 		if read {
 			_ = l.Delivered(context.Background(), row) // else the client gets it again
 		}
@@ -312,12 +311,12 @@ func (r *request) isOrdered() bool { return r.stdio || r.from.ProtoMajor >= 2 }
 
 // noStore is the failure of a call that cannot be remembered, and is therefore not sent.
 func (k *keyed) noStore(err error) *failure {
-	if k.ctx.Err() != nil {
-		return answer.Settled(k.on.broken(k.ctx, err).WithEffect(recourse.EffectNone))
+	if k.call.ctx.Err() != nil {
+		return answer.Settled(k.call.on.broken(k.call.ctx, err).WithEffect(recourse.EffectNone))
 	}
-	k.out.Once = "not remembered"
-	k.g.log.LogAttrs(k.ctx, slog.LevelError, "a call that is made once is refused: the store cannot be used",
-		slog.String("server", k.on.entry.Name), slog.String("request_id", k.req.id), slog.String("cause", err.Error()))
+	k.call.out.Once = "not remembered"
+	k.call.g.log.LogAttrs(k.call.ctx, slog.LevelError, "a call that is made once is refused: the store cannot be used",
+		slog.String("server", k.call.on.entry.Name), slog.String("request_id", k.call.req.id), slog.String("cause", err.Error()))
 	return answer.Settled(recourse.Unavailable("").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
 		WithRetryAfter(storeWait).CausedBy(err).
 		WithMessage("The gateway cannot remember calls at the moment, and does not send one that must not be made twice."))

@@ -48,20 +48,20 @@ func (l listening) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, e
 	if err != nil {
 		return nil, err
 	}
-	b := k.on.backend
+	b := k.call.on.backend
 	if !b.Hold() {
-		return nil, k.on.removed()
+		return nil, k.call.on.removed()
 	}
-	h := newHeard(ctx, k.on.reader, own.Message.ID)
-	if h.claim = k.claimed; !k.req.isOrdered() {
+	h := newHeard(ctx, k.call.on.reader, own.Message.ID)
+	if h.claim = k.claimed; !k.call.req.isOrdered() {
 		h.claim = nil
 	}
 	if k.heard != nil {
 		k.heard.stop()
 	}
 	k.heard = h
-	longest, window, up := k.on.entry.MaxTimeout+k.call.rule.wait+lateFor, int(k.table.config.DecideWithin), l.Connection
-	k.g.background(longest, func(life context.Context) { // which may outlive the call, and its memory
+	longest, window, up := k.call.on.entry.MaxTimeout+k.call.rule.wait+lateFor, int(k.call.table.config.DecideWithin), l.Connection
+	k.call.g.background(longest, func(life context.Context) { // which may outlive the call, and its memory
 		defer b.Leave()
 		h.run(life, up, own, window)
 	})
@@ -79,7 +79,7 @@ func (k *keyed) ownRequest(r *upstream.Request) (*upstream.Request, error) {
 	own := *r
 	own.Message = new(wire.Message)
 	text := bytes.Clone(r.Message.Raw)
-	switch by := k.on.entry.IdempotentBy; by {
+	switch by := k.call.on.entry.IdempotentBy; by {
 	case "":
 	case "meta":
 		text = withKey(r.Message, k.outKey())
@@ -301,20 +301,20 @@ func (h *heard) leave(k *keyed, claim *claims.Claim) bool {
 	if h == nil {
 		return false
 	}
-	g := k.g
+	g := k.call.g
 	if g.late.Add(1) > maxLate {
 		g.late.Add(-1)
 		h.stop()
 		return false
 	}
 	timer := time.AfterFunc(lateFor, h.stop)
-	states, purpose := k.table.states, k.purpose()
+	states, purpose := k.call.table.states, k.purpose()
 	claim.Late()
-	late := observe.Late{ID: k.req.id, Server: k.on.entry.Name, Name: k.req.msg.Name}
+	late := observe.Late{ID: k.call.req.id, Server: k.call.on.entry.Name, Name: k.call.req.msg.Name}
 	if k.call.rule.listed.Tool != nil {
 		late.Tool = late.Name
 	}
-	told := k.out.tellsLate(g, late)
+	told := k.call.out.tellsLate(g, late)
 	h.mu.Lock()
 	h.told = told
 	h.late, h.sealed = claim, func(answer []byte) string { return states.Seal(answer, purpose) }

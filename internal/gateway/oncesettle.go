@@ -22,12 +22,12 @@ var errNoBeat = errors.New("the store has not been reached for too long")
 
 // settle finds out what became of a call that may have happened. again says that the question is to be asked anew.
 func (k *keyed) settle(row *claims.Row, next next) (f *failure, again bool) {
-	k.out.before = true
+	k.call.out.before = true
 	if k.recognised() {
 		return k.resend(row, next)
 	}
 	looked := k.look()
-	grace := k.rule.Grace - k.g.ledger.DoubtedFor(row)
+	grace := k.rule.Grace - k.call.g.ledger.DoubtedFor(row)
 	switch {
 	case looked.landed:
 		return k.landed(row, looked.answer), false
@@ -36,7 +36,7 @@ func (k *keyed) settle(row *claims.Row, next next) (f *failure, again bool) {
 	case grace <= 0:
 		return k.resend(row, next)
 	case grace < k.patience():
-		if pause.For(k.ctx, grace) {
+		if pause.For(k.call.ctx, grace) {
 			return nil, true // and looks again
 		}
 	}
@@ -47,7 +47,7 @@ func (k *keyed) settle(row *claims.Row, next next) (f *failure, again bool) {
 func (k *keyed) lookEarly(row *claims.Row) (f *failure, ended bool) {
 	k.ask.Looked = true
 	if looked := k.look(); looked.landed {
-		k.out.before = true
+		k.call.out.before = true
 		return k.landed(row, looked.answer), true
 	}
 	return nil, false
@@ -55,27 +55,27 @@ func (k *keyed) lookEarly(row *claims.Row) (f *failure, ended bool) {
 
 // resend makes the call once more, unless somebody else does.
 func (k *keyed) resend(row *claims.Row, next next) (f *failure, again bool) {
-	claim, err := k.g.ledger.Resend(k.ctx, row, &k.ask)
+	claim, err := k.call.g.ledger.Resend(k.call.ctx, row, &k.ask)
 	switch {
 	case err != nil:
 		return k.noStore(err), false
 	case claim == nil:
 		return nil, true
 	}
-	k.out.before = false
+	k.call.out.before = false
 	f = k.carry(claim, next)
-	k.out.Once = "sent again"
+	k.call.out.Once = "sent again"
 	return f, false
 }
 
 // landed answers a call that has happened, by what the verify call says.
 func (k *keyed) landed(row *claims.Row, text []byte) *failure {
-	k.out.Once = "landed"
+	k.call.out.Once = "landed"
 	kept := ""
 	if t := k.call.rule.listed.Tool; text != nil && len(text) <= maxKeptAnswer && (t == nil || !t.OutputSchema) {
 		kept = k.seal(text)
 	}
-	if err := k.g.ledger.Landed(k.ctx, row, kept, "the verify call found it"); err != nil {
+	if err := k.call.g.ledger.Landed(k.call.ctx, row, kept, "the verify call found it"); err != nil {
 		return k.noStore(err)
 	}
 	if kept == "" {
@@ -100,16 +100,16 @@ const lookTime = 20 * time.Second
 func (k *keyed) look() looked {
 	of := k.call.failing(new(end)).call
 	v := of.Look()
-	if v == nil || k.on.mayWrite(v.Tool) {
+	if v == nil || k.call.on.mayWrite(v.Tool) {
 		return looked{}
 	}
 	arguments, err := v.Args.MarshalJSON()
 	if err != nil {
 		return looked{}
 	}
-	ctx, cancel := context.WithTimeout(k.ctx, min(lookTime, k.patience()))
+	ctx, cancel := context.WithTimeout(k.call.ctx, min(lookTime, k.patience()))
 	defer cancel()
-	message, failed := k.inquire(ctx, v.Tool, arguments)
+	message, failed := k.call.inquire(ctx, v.Tool, arguments)
 	result := json.Lookup(message, "/result")
 	switch {
 	case failed != nil && failed.Kind == recourse.KindNotFound:
@@ -186,7 +186,7 @@ func (r *request) inquiry(tool string, arguments []byte) []byte {
 
 // tell answers with a failure of the gateway's own.
 func (k *keyed) tell(what string, e *recourse.Error) *failure {
-	k.out.Once = what
+	k.call.out.Once = what
 	return answer.Settled(e.WithOrigin(recourse.OriginGateway))
 }
 
@@ -202,12 +202,12 @@ func (k *keyed) unknown(row *claims.Row, wait time.Duration) *failure {
 
 // known is the failure of a call that has happened, and whose answer is not there any more.
 func (k *keyed) known(row *claims.Row) *failure {
-	k.out.before = true
+	k.call.out.before = true
 	return k.tell("known", toolcall.OnceKnown(row))
 }
 
 // conflicts is the failure of a call whose key belongs to another one.
 func (k *keyed) conflicts(row *claims.Row) *failure {
-	k.out.Once = "conflict"
-	return answer.Settled(toolcall.OnceConflict(row, k.req.msg.Arguments))
+	k.call.out.Once = "conflict"
+	return answer.Settled(toolcall.OnceConflict(row, k.call.req.msg.Arguments))
 }
