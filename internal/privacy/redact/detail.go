@@ -209,7 +209,7 @@ func (l *detail) begins(at int, sorts uint8) {
 	}
 	if sorts&ofCommand != 0 {
 		if word := programWords.at(s, at); word != "" && at >= l.command {
-			l.command, l.begun = l.commanded(at+len(word), word), true
+			l.command = l.commanded(at+len(word), word)
 		}
 	}
 	if sorts&(ofPairs|ofLibpq) != 0 {
@@ -317,7 +317,7 @@ func (l *detail) announcement(at int) {
 // commanded looks for a secret in options, and returns where the command ends.
 func (l *detail) commanded(at int, program string) (end int) {
 	values, end := optionsOf(l.s, at, program)
-	if len(values) > 0 {
+	if l.begun = true; len(values) > 0 {
 		l.found(aCommand, end)
 	}
 	return end

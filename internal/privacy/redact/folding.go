@@ -87,6 +87,9 @@ var calm = [...]string{"&nbsp;", "&amp;", "&lt;", "&gt;"}
 // isCalm reports whether a reference stands between words, and means nothing more than a sign there.
 func (l *detail) isCalm(i int) bool {
 	s := l.s
+	if i+1 == len(s) || !isLetter(s[i+1]) {
+		return false
+	}
 	for _, text := range calm {
 		if !strings.HasPrefix(s[i:], text) {
 			continue

@@ -5,17 +5,48 @@ import (
 	"strings"
 )
 
+// How many bytes on each side of a seam are examined, and how many for a word that goes on behind it.
+const (
+	nearSeam = 1 << 10
+	atSeam   = 1 << 7
+)
+
 // across masks secrets that are spread over several texts of one array, read as successive lines and as one word.
 func (m *Masker) across(texts []string, group []int) {
-	const most = 64
 	if len(group) < 2 || m.literals == nil && !slices.ContainsFunc(group, func(i int) bool { return !isWordOf(texts[i]) }) {
 		return
 	}
+	b := m.budget
+	if b == nil {
+		b = &budget{}
+	}
+	began := b.begin()
+	defer b.spend(began)
+	m = &Masker{mode: Secrets, literals: m.literals, inside: true}
+	tells := m.seams(texts, group, func() bool { return b.isOver(began) })
 	for _, between := range []string{"\n", " ", ""} {
-		for first := 0; first+1 < len(group); first += most - 1 {
-			m.join(texts, group[first:min(len(group), first+most)], between)
+		for n := 1; n < len(group) && !b.isOver(began); n++ { // if it is over, none of these texts is shown
+			left, right := &texts[group[n-1]], &texts[group[n]]
+			if *left == "" || *right == "" || m.literals == nil && isWordOf(*left) && isWordOf(*right) {
+				continue
+			}
+			if m.join(left, right, between, tells[n]) {
+				tells[n-1], tells[min(n+1, len(group)-1)] = true, true
+			}
 		}
 	}
+}
+
+// seams returns whether there may be a secret where each of the texts begins: there is something on either side, or across it.
+func (m *Masker) seams(texts []string, group []int, isOver func() bool) []bool {
+	tells, before := make([]bool, len(group)), false
+	for n := 0; n < len(group) && !isOver(); n++ {
+		text := texts[group[n]]
+		told := m.tells(firstOf(text, nearSeam)) || len(text) > nearSeam && m.tells(lastOf(text, nearSeam))
+		tells[n] = told || before || n > 0 && m.tells(lastOf(texts[group[n-1]], atSeam)+" "+firstOf(text, atSeam))
+		before = told
+	}
+	return tells
 }
 
 // Joined returns successive texts, such as the blocks of an answer, without the credentials that are spread over
@@ -30,37 +61,40 @@ func Joined(texts []string) []string {
 	return masked
 }
 
-// join masks secrets that cross the end of a text.
-func (m *Masker) join(texts []string, group []int, between string) {
-	const near = 1 << 10 // bytes at each end that are examined
-	b := m.budget
-	if b == nil {
-		b = &budget{}
+// join masks a secret that crosses the end of a text.
+func (m *Masker) join(left, right *string, between string, tells bool) (masked bool) {
+	seam := seam{tail: lastOf(*left, nearSeam), between: between, head: firstOf(*right, nearSeam)}
+	if between == "" { // as one word: only secrets that both are parts of
+		seam.tail, seam.head = lastWord(seam.tail), firstWord(seam.head)
 	}
-	began := b.begin()
-	defer b.spend(began)
-	for n := 0; n+1 < len(group); n++ {
-		if b.isOver(began) { // then none of these texts is shown
-			return
-		}
-		left, right := &texts[group[n]], &texts[group[n+1]]
-		if *left == "" || *right == "" || m.literals == nil && isWordOf(*left) && isWordOf(*right) {
-			continue
-		}
-		seam := seam{tail: (*left)[max(0, len(*left)-near):], between: between, head: (*right)[:min(len(*right), near)]}
-		if between == "" { // as one word: only secrets that both are parts of
-			seam.tail, seam.head = lastWord(seam.tail), firstWord(seam.head)
-		}
-		over, ok := m.over(seam)
-		if !ok {
-			continue
-		}
-		if over.start < len(seam.tail) {
-			*left = (*left)[:len(*left)-len(seam.tail)+over.start] + markCredential
-		}
-		from, to := seam.inHead(over.start), seam.inHead(over.end)
-		*right = (*right)[:from] + markCredential + (*right)[to:]
+	over, ok := m.over(seam, tells || between == "")
+	if !ok {
+		return false
 	}
+	if over.start < len(seam.tail) {
+		*left = (*left)[:len(*left)-len(seam.tail)+over.start] + markCredential
+	}
+	from, to := seam.inHead(over.start), seam.inHead(over.end)
+	*right = (*right)[:from] + markCredential + (*right)[to:]
+	return true
+}
+
+func firstOf(s string, n int) string { return s[:min(len(s), n)] }
+
+func lastOf(s string, n int) string { return s[max(0, len(s)-n):] }
+
+// tells reports whether there may be a part of a secret or of its name in a text.
+func (m *Masker) tells(s string) bool {
+	d := m.detail(s)
+	for start := 0; start < len(s); {
+		end := endOfLine(s, start)
+		holds, _ := d.line(start, end)
+		if holds&^(aSpelling|aFolding|aHint) != 0 || d.mention >= 0 || d.begun || d.spoken {
+			return true
+		}
+		start = end + 1
+	}
+	return strings.Contains(s, "-----")
 }
 
 // A seam is where one text ends and the next begins.
@@ -81,13 +115,12 @@ func isWordOf(text string) bool {
 }
 
 // over returns the position in the joined text of the first secret that crosses the seam, or whose name does.
-func (m *Masker) over(s seam) (found span, ok bool) {
+func (m *Masker) over(s seam, tells bool) (found span, ok bool) {
 	// Here a value would end or begin.
 	joined, begins := s.tail+s.between+s.head, len(s.tail)+len(s.between)
-	if !m.hasLiteral(joined) && !suspicious(joined) {
+	if !m.hasLiteral(joined) && (!tells || !suspicious(joined)) {
 		return span{}, false
 	}
-	m = m.within()
 	t := textOf(joined)
 	m.each(t, func(f *finder) bool {
 		if f.mark != markCredential && f.mark != markConnection {

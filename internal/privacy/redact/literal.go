@@ -183,16 +183,18 @@ func partsOf(s string) []string {
 func (m *Masker) Hiding(secrets func() []string) *Masker {
 	hiding := *m
 	hiding.literals = sync.OnceValue(func() *literals {
-		list := slices.Clone(m.known().list)
-		seen := map[string]bool{}
-		for _, s := range secrets() {
+		const each = 10 // spellings
+		secrets := secrets()
+		list := append(make([]literal, 0, each*len(secrets)), m.known().list...)
+		seen := make(map[string]bool, len(secrets))
+		for _, s := range secrets {
 			for _, part := range partsOf(s) {
 				part = strings.TrimSpace(part)
 				if len(part) < minLiteral || seen[part] || strings.Contains(markCredential, part) {
 					continue
 				}
 				seen[part] = true
-				list = append(list, spellings(part)...)
+				list = appendSpellings(list, part)
 			}
 		}
 		return indexed(list)
@@ -200,15 +202,16 @@ func (m *Masker) Hiding(secrets func() []string) *Masker {
 	return &hiding
 }
 
-// spellings returns a secret as it is, reversed, and in those encodings that are not found by decoding a whole text:
+// appendSpellings adds a secret as it is, reversed, and in those encodings that are not found by decoding a whole text:
 // base64 at each of its three alignments, and hexadecimal. Views find percent-encoding and escapes.
-func spellings(s string) []literal {
-	list := []literal{{s, len(s) >= minCut}}
+func appendSpellings(list []literal, s string) []literal {
+	first := len(list)
+	list = append(list, literal{s, len(s) >= minCut})
 	if len(s) < minSpelled {
 		return list
 	}
 	add := func(text string) {
-		if len(text) >= minSpelled && !slices.Contains(list, literal{text, false}) {
+		if len(text) >= minSpelled && !slices.Contains(list[first:], literal{text, false}) {
 			list = append(list, literal{text, false})
 		}
 	}
@@ -223,13 +226,13 @@ func spellings(s string) []literal {
 	add(strings.ToUpper(lower))
 	for place := range 3 {
 		// The characters at the ends also contain bits of what is next to the secret.
-		raw := append(make([]byte, place), s...)
-		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-			text := encoding.EncodeToString(raw)
-			first := (8*place + 5) / 6
-			last := 8 * len(raw) / 6
-			add(text[first:last])
-		}
+		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, place), s...))
+		text = text[(8*place+5)/6 : 8*(place+len(s))/6]
+		add(text)
+		add(forURLs.Replace(text))
 	}
 	return list
 }
+
+// forURLs converts base64 to its alphabet for URLs.
+var forURLs = strings.NewReplacer("+", "-", "/", "_")

@@ -3,7 +3,7 @@ package redact
 import (
 	"encoding/binary"
 	"math/bits"
-	"strings"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -12,33 +12,42 @@ type literals struct {
 	list []literal
 	odd  bool // one of them has other characters than most do
 
-	// filter has a bit for each hash of the first four bytes of a secret, and byHead the secrets that begin with them.
-	filter []uint64
-	shift  int
-	byHead map[uint32][]int32
+	// filter has a bit for each hash of the first four bytes of a secret. Of those with about the same hash, first has the number of the
+	// first one, and after that of the one after each; they are counted from 1.
+	filter       []uint64
+	shift        int
+	first, after []int32
 }
+
+// perSecret is how many bits the filter has for each.
+const perSecret = 16
 
 var noLiterals = &literals{}
 
 func indexed(list []literal) *literals {
-	const perSecret, least = 16, 10 // bits
+	const least = 10 // bits of the filter
 	if len(list) == 0 {
 		return noLiterals
 	}
 	size := max(least, bits.Len(uint(perSecret*len(list))))
-	l := &literals{list: list, filter: make([]uint64, 1<<size/64), shift: 32 - size, byHead: make(map[uint32][]int32, len(list))}
-	for i := range list {
-		l.odd = l.odd || strings.ContainsFunc(list[i].text, isOdd)
-		head := headOf4(list[i].text)
-		hash := l.hash(head)
+	l := &literals{list: list, filter: make([]uint64, 1<<size/64), shift: 32 - size}
+	l.first, l.after = make([]int32, 1<<size/perSecret), make([]int32, len(list))
+	for i, literal := range slices.Backward(list) {
+		l.odd = l.odd || indexOfSet(literal.text, &oddBytes) < len(literal.text)
+		hash := l.hash(headOf4(literal.text))
 		l.filter[hash/64] |= 1 << (hash % 64)
-		l.byHead[head] = append(l.byHead[head], int32(i))
+		l.after[i], l.first[hash/perSecret] = l.first[hash/perSecret], int32(i+1)
 	}
 	return l
 }
 
-// isOdd reports whether a character is a blank, or one that texts may spell, or is not ASCII.
-func isOdd(r rune) bool { return r <= ' ' || r >= utf8.RuneSelf || r == '&' || r == '<' || r == '>' }
+// oddBytes are blanks, what texts may spell, and what is not ASCII.
+var oddBytes = func() (set [256]bool) {
+	for c := range set {
+		set[c] = c <= ' ' || c >= utf8.RuneSelf || c == '&' || c == '<' || c == '>'
+	}
+	return set
+}()
 
 // headOf4 returns the first four bytes of a text, which has them.
 func headOf4(s string) uint32 { return binary.LittleEndian.Uint32([]byte(s[:minLiteral])) }
@@ -48,20 +57,18 @@ func (l *literals) hash(head uint32) uint32 {
 	return head * golden >> l.shift
 }
 
-// next returns the first position from at on at which a secret may begin, and the secrets that may; nil: there is none.
-func (l *literals) next(s string, at int) (int, []int32) {
+// next returns the first position from at on at which a secret may begin, and the number of the first one that may; 0: there is none.
+func (l *literals) next(s string, at int) (int, int32) {
 	if len(l.list) == 0 || len(s)-at < minLiteral {
-		return len(s), nil
+		return len(s), 0
 	}
 	head := headOf4(s[at:])
 	for {
 		if hash := l.hash(head); l.filter[hash/64]&(1<<(hash%64)) != 0 {
-			if candidates := l.byHead[head]; candidates != nil {
-				return at, candidates
-			}
+			return at, l.first[hash/perSecret]
 		}
 		if at++; at+minLiteral > len(s) {
-			return len(s), nil
+			return len(s), 0
 		}
 		head = head>>8 | uint32(s[at+minLiteral-1])<<24
 	}
@@ -88,12 +95,12 @@ func (m *Masker) hasLiteral(s string) bool {
 	known := m.known()
 	left := maxCompared*len(s) + 1<<20
 	for at := 0; ; at++ {
-		var candidates []int32
-		if at, candidates = known.next(s, at); candidates == nil {
+		var i int32
+		if at, i = known.next(s, at); i == 0 {
 			return false
 		}
-		for _, i := range candidates {
-			l := known.list[i]
+		for ; i > 0; i = known.after[i-1] {
+			l := known.list[i-1]
 			same := common(s[at:], l.text[:l.least()])
 			if left -= same; left < 0 || same == l.least() {
 				return true
@@ -113,16 +120,16 @@ func (m *Masker) spelledOut(s string) []span {
 	var ends map[int32]int // where each secret that was found ends
 	left := maxCompared*len(s) + 1<<20
 	for at := 0; ; at++ {
-		var candidates []int32
-		if at, candidates = known.next(s, at); candidates == nil {
+		var i int32
+		if at, i = known.next(s, at); i == 0 {
 			return found
 		}
 		end := at
-		for _, i := range candidates {
+		for ; i > 0; i = known.after[i-1] {
 			if at < ends[i] {
 				continue
 			}
-			l := known.list[i]
+			l := known.list[i-1]
 			same := common(s[at:], l.text)
 			if left -= same; left < 0 {
 				return append(found, span{at, len(s)})

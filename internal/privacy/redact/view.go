@@ -138,6 +138,9 @@ func unspell(s string) (text string, size int) {
 
 // code returns the character with that number, whose digits are of that base.
 func code(digits string, base int) (text string, ok bool) {
+	if skip(digits, 0, len(digits), isHexByte) < len(digits) { // an error takes time
+		return "", false
+	}
 	n, err := strconv.ParseUint(digits, base, 32)
 	if err != nil || n == 0 || n > utf8.MaxRune {
 		return "", false
@@ -152,13 +155,10 @@ func unpercent(s string) (text string, size int) {
 			return text, long
 		}
 	}
-	if len(s) < short {
+	if len(s) < short || !isHexByte(s[1]) || !isHexByte(s[2]) {
 		return "", 0
 	}
-	n, err := strconv.ParseUint(s[1:short], 16, 8)
-	if err != nil {
-		return "", 0
-	}
+	n, _ := strconv.ParseUint(s[1:short], 16, 8)
 	return string([]byte{byte(n)}), short
 }
 
