@@ -60,17 +60,14 @@ func keyTails(s string) []span {
 	return []span{{start, first + len(end) + len(label) + len(dashes)}}
 }
 
-// spoken finds credentials after a word that announces them. They must look random, since these words occur in
-// sentences, too.
-var spoken = lazily(`(?i)^(?:bearer|basic(?: auth)?|digest|token|secret|cookie|session(?:[ _-]?id)?|` +
-	`api[ _-]?key|access[ _-]?(?:key|token)|private[ _-]?key|credentials?|signature|(?:refresh|auth|id|session|bot|csrf)[ _-]?token|` +
-	`zu(?:griffs|gangs)token|jeton|ficha|chave)\s{1,3}(?:(?:is|was|of|for)\s)?["'` + "`" + `(]?` +
-	`([A-Za-z0-9+/_=.~\-]{8,})`)
-
+// spokenWords announce credentials. These must look random, since the words occur in sentences, too.
 var spokenWords = newWords(slices.Concat([]string{
 	"bearer", "basic", "digest", "token", "secret", "cookie", "session", "credential", "signature",
 	"zugriffstoken", "zugangstoken", "jeton", "ficha", "chave",
 }, joined("key", "api", "access", "private"), joined("token", "access", "refresh", "auth", "id", "session", "bot", "csrf"))...)
+
+// spokenPhrases are these words, and others after them.
+var spokenPhrases = newWords(slices.Concat(spokenWords.list, []string{"basic auth", "credentials"}, joined("id", "session"))...)
 
 // joined returns words with another behind them, as they are written as one.
 func joined(behind string, words ...string) []string {
@@ -144,9 +141,7 @@ var toldWords = func() *wordSet {
 	return newWords(all...)
 }()
 
-// quoted finds secrets in quotes after a word for them. "Unexpected token '<'" has none.
-var quoted = lazily(`(?i)^(?:password|passwd|passphrase|secret|api[ _-]?key)\s{1,3}(?:(?:is|was)\s)?["'` + "`" + `]`)
-
+// quotedWords announce secrets in quotes. "Unexpected token '<'" has none.
 var quotedWords = newWords(append(joined("key", "api"), "password", "passwd", "passphrase", "secret")...)
 
 // tokens finds credentials that are not named.
@@ -189,22 +184,56 @@ var announcing = func() *wordSet {
 }()
 
 func spokenAt(s string, at int) (value span, end int) {
-	after := at + len(spokenWords.at(s, at))
-	if after == len(s) || !isSpace(s[after]) && !isLetter(s[after]) && s[after] != '_' && s[after] != '-' { // no value follows
-		return span{}, 0
+	const least = 8
+	for _, word := range spokenPhrases.groups[spokenPhrases.byHead[headOf2(s[at:])]] {
+		if !hasPrefixFold(s[at:], word) {
+			continue
+		}
+		start, ok := afterVerb(s, at+len(word), spokenVerbs)
+		start = skip(s, start, 1, opensValue)
+		end := start + indexOfSet(s[start:min(len(s), max(start, at+window))], &endsSpoken)
+		if !ok || end-start < least {
+			continue
+		}
+		end = follow(s, at, end, isToken)
+		if text := strings.TrimRight(s[start:end], "."); random(text) {
+			value = span{start, start + len(text)}
+		}
+		return value, end
 	}
-	match := matchAt(spoken(), s, at)
-	if match == nil {
-		return span{}, 0
-	}
-	end = follow(s, at, match[3], isToken)
-	if text := strings.TrimRight(s[match[2]:end], "."); random(text) {
-		value = span{match[2], match[2] + len(text)}
-	}
-	return value, end
+	return span{}, 0
 }
 
+// endsSpoken are the bytes that no such credential has.
+var endsSpoken = func() (set [256]bool) {
+	for c := range set {
+		set[c] = c == '%' || !isToken(byte(c))
+	}
+	return set
+}()
+
+var spokenVerbs, quotedVerbs = newWords("is", "was", "of", "for"), newWords("is", "was")
+
+// afterVerb returns the position after the white space behind a word, which is ok, and after a verb and a blank.
+func afterVerb(s string, at int, verbs *wordSet) (next int, ok bool) {
+	const blanks = 3
+	next = skip(s, at, blanks, isSpace)
+	if verb := verbs.at(s, next); verb != "" && next > at && next+len(verb) < len(s) && isSpace(s[next+len(verb)]) {
+		return next + len(verb) + 1, true
+	}
+	return next, next > at
+}
+
+func opensValue(c byte) bool { return isQuote(c) || c == '`' || c == '(' }
+
 func toldAt(s string, at int) (value span, end int) {
+	const some = 64 // bytes of a value that go on behind the window
+	behind := skip(s, at, window, isLetter)
+	end = skip(s, min(len(s), at+window), some, func(c byte) bool { return !isSpace(c) })
+	ends := end == len(s) || isSpace(s[end])
+	if behind < end && s[behind] == '=' || ends && indexOfSet(s[at:end], &ofTold) == end-at {
+		return span{}, 0
+	}
 	for _, t := range tellings {
 		if value, ok := t.value(s, at); ok {
 			return value, value.end
@@ -244,14 +273,11 @@ func ibanAt(s string, at int) (value span, end int) {
 
 func quotedAfter(s string, at int) (value span, end int) {
 	const longest = 256
-	if after := at + len(quotedWords.at(s, at)); after == len(s) || !isSpace(s[after]) {
+	start, ok := afterVerb(s, at+len(quotedWords.at(s, at)), quotedVerbs)
+	if !ok || start == len(s) || !isQuote(s[start]) && s[start] != '`' {
 		return span{}, 0
 	}
-	match := matchAt(quoted(), s, at)
-	if match == nil {
-		return span{}, 0
-	}
-	start := match[1]
+	start++
 	inside := s[start:min(len(s), start+longest+1)]
 	n := strings.IndexAny(inside, s[start-1:start]+"\n")
 	if n <= 0 || inside[n] == '\n' {
@@ -271,12 +297,15 @@ func isTold(s string) bool {
 		switch c := s[i]; {
 		case isLetter(c):
 			letters++
-		case isDigit(c), strings.IndexByte("!@#$%^&*+=~?_", c) >= 0:
+		case ofTold[c]:
 			others++
 		}
 	}
 	return letters > 0 && others > 0 && !strings.Contains(s, "://")
 }
+
+// ofTold are the digits and signs of which a told secret has one.
+var ofTold = setOf("0123456789!@#$%^&*+=~?_")
 
 // isStrong is isTold for a value that may be part of a path: it has small letters, capitals and digits.
 func isStrong(s string) bool {

@@ -228,15 +228,17 @@ func (l *detail) begins(at int, sorts uint8) {
 	}
 }
 
-// writing looks for a secret that is written in a way that names none.
+// writing looks for a secret that is written in a way that names none: at a word, or beginning with a sign before it or within it.
 func (l *detail) writing(at int) {
-	for _, list := range [...][]writing{writings, otherWritings} {
-		for i := range list {
-			if l.holds&aWriting == 0 && list[i].around(l.s, at) {
-				l.holds |= aWriting
-			}
-		}
+	if l.holds&aWriting != 0 {
+		return
 	}
+	writingsIn(l.s, max(0, at-1), at+2, func(held *heldText, at int) bool {
+		if !held.near && held.of.holdsAt(l.s, at, held.text) {
+			l.holds |= aWriting
+		}
+		return l.holds&aWriting == 0
+	})
 }
 
 // resolution looks for a name that was looked up.

@@ -52,8 +52,10 @@ var nearWritings = []writing{
 	},
 	{ // lists of members, as programs print them
 		[]string{"["},
-		func(before, _ string) bool {
-			return before != "" && isWord(before[len(before)-1]) && nameOf(lastWord(before))
+		func(before, behind string) bool {
+			const least, longest = 6, 800
+			end := indexOfSet(behind[:min(len(behind), longest)], &endsIndex)
+			return end >= least && strings.HasPrefix(behind[end:], "]") && before != "" && isWord(before[len(before)-1]) && nameOf(lastWord(before))
 		},
 		lazily(`\b([A-Za-z_][\w\-]{1,60})\[([^\s\[\]"'=]{6,200})\](?:[\s,;:!?)"']|\.\s|\.?$)`),
 		func(name, value string) bool {
@@ -113,11 +115,7 @@ var otherWritings = []writing{
 	},
 	{ // links that let in who has them
 		[]string{"reset", "verif", "invit", "magic", "activat", "confirm", "recover"},
-		func(_, behind string) bool {
-			const longest = 300
-			behind = behind[:min(len(behind), longest)]
-			return strings.Contains(behind[:indexOr(behind, " \t\r\n\"'<>")], "?")
-		},
+		func(_, behind string) bool { return strings.HasPrefix(behind[skip(behind, 0, 200, isOfLink):], "?") },
 		lazily(`/[\w\-./%]{0,200}(?:reset|verif|invit|magic|activat|confirm|recover)[\w\-./%]{0,200}\?(?:[^\s"'<>?]{0,500}?&)??` +
 			`(?:[chkstvx]|[a-z]t|tk)=([^\s"'<>&#,;)]{6,1000})`), func(_, value string) bool { return random(value) && !isMark(value) },
 	},
@@ -142,6 +140,11 @@ var otherWritings = []writing{
 		lazily(`\bsqlplus\s{1,4}(?:[\w\-=]{1,40}\s{1,4}){0,3}["']?[\w$#]{1,64}/([^\s@"'/]{3,200})`), nil,
 	},
 }
+
+// endsIndex are the bytes that such a member does not have.
+var endsIndex = setOf(" \t\n\f\r[]\"'=")
+
+func isOfLink(c byte) bool { return ofHosts[c] || c == '/' || c == '%' }
 
 // anywhere keeps the search for a pattern to the lines that hold its text.
 func anywhere(_, _ string) bool { return true }

@@ -6,15 +6,8 @@ import (
 	"strings"
 )
 
-// windows are paths with a drive, and shares. Backslashes may be escaped.
-var windows = lazily(`^(?:[A-Za-z]:(?:\\{1,4}|/)|\\{2,4}[A-Za-z0-9][A-Za-z0-9._$\-]{0,62}\\{1,2})` +
-	`(?:` + name + `(?: ` + name + `){0,4}[\\/]{1,2})*[^\s\\/:*?"'<>|,;)\]}` + "`" + `]*(?::\d{1,6}){0,2}`)
-
 // home is a path in somebody's home directory.
 var home = lazily(`^~[a-z0-9_\-]{0,32}/[^\s"'<>|,;()\[\]{}` + "`" + `]+`)
-
-// name is a part of a path on Windows, up to a space.
-const name = `[^\s\\/:*?"'<>|` + "`" + `]+`
 
 // roots are the directories that a file system begins with.
 var roots = map[string]bool{
@@ -172,12 +165,11 @@ func windowsAt(s string, start int) (file span, next int, ok bool) {
 	} else if next == len(s) || s[next] != '\\' {
 		return span{}, next, false
 	}
-	match := matchAt(windows(), s, start)
-	if match == nil {
-		next = start + skip(s[start:], 0, 4, func(c byte) bool { return c == '\\' })
-		return span{}, max(next, start+2), false
+	end := windowsEnd(s[start:min(len(s), start+window)])
+	if end == 0 {
+		return span{}, skip(s, start, maxSlashes, isBackslash), false
 	}
-	next = follow(s, start, match[1], outside(" \t\r\n\"'<>|,;)}`*?"))
+	next = follow(s, start, start+end, outside(" \t\r\n\"'<>|,;)}`*?"))
 	text := strings.TrimRight(s[start:next], ".!")
 	if !isWindows(s, start, text) {
 		return span{}, next, false
@@ -185,6 +177,58 @@ func windowsAt(s string, start int) (file span, next int, ok bool) {
 	file = quotedPath(s, start, start+len(text))
 	return file, max(next, file.end), true
 }
+
+// maxSlashes is how many backslashes there may be for one: they may be escaped.
+const maxSlashes = 4
+
+func isSlash(c byte) bool { return c == '\\' || c == '/' }
+
+func isBackslash(c byte) bool { return c == '\\' }
+
+// windowsEnd returns the end of the path at the beginning of s, which has a drive, or is a share if it begins with backslashes; 0: it has
+// no host.
+func windowsEnd(s string) int {
+	const longestHost, digits = 62, 6
+	at := len("C:/")
+	switch first := skip(s, 0, maxSlashes, isBackslash); {
+	case first > 0:
+		if first == len(s) || !isLetter(s[first]) && !isDigit(s[first]) {
+			return 0
+		}
+		host := skip(s, first+1, longestHost, func(c byte) bool { return ofHosts[c] || c == '$' })
+		if at = skip(s, host, 2, isBackslash); at == host {
+			return 0
+		}
+	case s[at-1] == '\\':
+		at = skip(s, at-1, maxSlashes, isBackslash)
+	}
+	for next := at; next > 0; next = nextFolder(s, at) {
+		at = next
+	}
+	at += indexOfSet(s[at:], &endsFile)
+	for range 2 { // a line and a column
+		if number := skip(s, at+1, digits, isDigit); at < len(s) && s[at] == ':' && number > at+1 {
+			at = number
+		}
+	}
+	return at
+}
+
+// nextFolder returns where a path goes on after the name that begins at a position, which may have several words; 0: it does not.
+func nextFolder(s string, at int) int {
+	const words = 5
+	end := at + indexOfSet(s[at:], &endsName)
+	for n := 1; n < words && end > at && end+1 < len(s) && s[end] == ' ' && !endsName[s[end+1]]; n++ {
+		end += 1 + indexOfSet(s[end+1:], &endsName)
+	}
+	if next := skip(s, end, 2, isSlash); end > at && next > end {
+		return next
+	}
+	return 0
+}
+
+// What ends a name in a path of Windows, or a word of it, and what ends the last one.
+var endsName, endsFile = setOf(" \t\n\f\r\\/:*?\"'<>|`"), setOf(" \t\n\f\r\\/:*?\"'<>|,;)]}`")
 
 // mayBegin reports whether a path may begin at start: not in a URL, a word or another path.
 func mayBegin(s string, start int) bool {

@@ -2,7 +2,6 @@ package redact
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 
@@ -64,7 +63,7 @@ func writtenNear(s string) []span { return writtenAs(s, nearWritings) }
 func writtenAs(s string, list []writing) []span {
 	var found []span
 	stands := make([]bool, len(list))
-	writingsIn(s, func(held *heldText, _ int) bool {
+	writingsIn(s, 0, len(s), func(held *heldText, _ int) bool {
 		for i := range list {
 			stands[i] = stands[i] || held.of == &list[i]
 		}
@@ -91,22 +90,22 @@ func writtenAs(s string, list []writing) []span {
 
 // isWritten reports whether a line that mentions a secret may have one that is so written.
 func isWritten(line string) (is bool) {
-	writingsIn(line, func(held *heldText, at int) bool {
+	writingsIn(line, 0, len(line), func(held *heldText, at int) bool {
 		is = held.of.holdsAt(line, at, held.text)
 		return !is
 	})
 	return is
 }
 
-// writingsIn calls visit with each text of a writing that stands at a position, in any case, until it returns false.
-func writingsIn(s string, visit func(held *heldText, at int) bool) {
+// writingsIn calls visit with each text of a writing that begins from start up to end, in any case, until it returns false.
+func writingsIn(s string, start, end int, visit func(held *heldText, at int) bool) {
 	held, head := heldTexts(), 0
-	for i := 0; i <= len(s); i++ {
+	for i := start; i <= len(s) && i-2 < end; i++ {
 		if head = head << 5 % len(held.heads); i < len(s) {
 			head |= int(s[i] & 0x1f)
 		}
 		at := i - 2
-		if !held.heads[head] || at < 0 {
+		if !held.heads[head] || at < start {
 			continue
 		}
 		for j := range held.groups[head>>5] {
@@ -121,6 +120,7 @@ func writingsIn(s string, visit func(held *heldText, at int) bool) {
 type heldText struct {
 	text, lower string
 	of          *writing
+	near        bool // only where a secret is mentioned
 }
 
 // A heldIndex has them by the hash of their first two bytes, and tells which three bytes they begin with.
@@ -131,10 +131,10 @@ type heldIndex struct {
 
 var heldTexts = sync.OnceValue(func() *heldIndex {
 	held := &heldIndex{}
-	for _, list := range [...][]writing{writings, nearWritings, otherWritings} {
+	for n, list := range [...][]writing{nearWritings, writings, otherWritings} {
 		for i := range list {
 			for _, text := range list[i].holds {
-				held.add(heldText{text, strings.ToLower(text), &list[i]})
+				held.add(heldText{text, strings.ToLower(text), &list[i], n == 0})
 			}
 		}
 	}
@@ -161,23 +161,9 @@ func (h *heldIndex) add(text heldText) {
 	}
 }
 
-// isAt reports whether it may be where one of its texts stands.
-func (of *writing) isAt(s string, at int) bool {
-	return slices.ContainsFunc(of.holds, func(text string) bool { return of.holdsAt(s, at, text) })
-}
-
+// holdsAt reports whether it may be where one of its texts stands.
 func (of *writing) holdsAt(s string, at int, text string) bool {
 	return strings.HasPrefix(s[at:], text) && (of.may == nil || of.may(s[:at], s[at+len(text):]))
-}
-
-// around reports whether one of the texts that the writing holds stands at a word, or begins with a sign before it or within it.
-func (of *writing) around(s string, at int) bool {
-	for i := max(0, at-1); i < min(len(s), at+2); i++ {
-		if of.isAt(s, i) {
-			return true
-		}
-	}
-	return false
 }
 
 // parts returns where the pattern is tried: where it can be, or in the lines that hold one of its texts, and those around them.
