@@ -55,7 +55,7 @@ var nearWritings = []writing{
 		func(before, behind string) bool {
 			const least, longest = 6, 800
 			end := indexOfSet(behind[:min(len(behind), longest)], &endsIndex)
-			return end >= least && strings.HasPrefix(behind[end:], "]") && before != "" && isWord(before[len(before)-1]) && nameOf(lastWord(before))
+			return end >= least && strings.HasPrefix(behind[end:], "]") && isWord((" " + before)[len(before)]) && nameOf(lastWord(before))
 		},
 		lazily(`\b([A-Za-z_][\w\-]{1,60})\[([^\s\[\]"'=]{6,200})\](?:[\s,;:!?)"']|\.\s|\.?$)`),
 		func(name, value string) bool {

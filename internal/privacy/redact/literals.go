@@ -91,50 +91,48 @@ func (l literal) least() int {
 }
 
 // hasLiteral reports whether s contains a known secret, or that is too much to find out.
-func (m *Masker) hasLiteral(s string) bool {
-	known := m.known()
-	left := maxCompared*len(s) + 1<<20
-	for at := 0; ; at++ {
-		var i int32
-		if at, i = known.next(s, at); i == 0 {
-			return false
-		}
-		for ; i > 0; i = known.after[i-1] {
-			l := known.list[i-1]
-			same := common(s[at:], l.text[:l.least()])
-			if left -= same; left < 0 || same == l.least() {
-				return true
-			}
-		}
-	}
+func (m *Masker) hasLiteral(s string) (has bool) {
+	m.known().in(s, func(span) bool {
+		has = true
+		return false
+	})
+	return has
+}
+
+// spelledOut finds the known secrets.
+func (m *Masker) spelledOut(s string) (found []span) {
+	m.known().in(s, func(p span) bool {
+		found = append(found, p)
+		return true
+	})
+	return found
 }
 
 // maxCompared is how many bytes of secrets a text is compared with, for each of its own: secrets that begin alike, and a text of such
 // beginnings, would take forever. Beyond it, the rest of the text counts as a secret.
 const maxCompared = 32
 
-// spelledOut finds the known secrets.
-func (m *Masker) spelledOut(s string) []span {
-	known := m.known()
-	var found []span
+// in calls visit with each secret in a text, until it returns false.
+func (l *literals) in(s string, visit func(span) bool) {
 	var ends map[int32]int // where each secret that was found ends
 	left := maxCompared*len(s) + 1<<20
 	for at := 0; ; at++ {
 		var i int32
-		if at, i = known.next(s, at); i == 0 {
-			return found
+		if at, i = l.next(s, at); i == 0 {
+			return
 		}
 		end := at
-		for ; i > 0; i = known.after[i-1] {
+		for ; i > 0; i = l.after[i-1] {
 			if at < ends[i] {
 				continue
 			}
-			l := known.list[i-1]
-			same := common(s[at:], l.text)
+			known := l.list[i-1]
+			same := common(s[at:], known.text)
 			if left -= same; left < 0 {
-				return append(found, span{at, len(s)})
+				visit(span{at, len(s)})
+				return
 			}
-			if same < l.least() {
+			if same < known.least() {
 				continue
 			}
 			if ends == nil {
@@ -143,8 +141,8 @@ func (m *Masker) spelledOut(s string) []span {
 			ends[i] = at + same
 			end = max(end, at+same)
 		}
-		if end > at {
-			found = append(found, span{at, end})
+		if end > at && !visit(span{at, end}) {
+			return
 		}
 	}
 }

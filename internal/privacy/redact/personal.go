@@ -247,11 +247,11 @@ func isCard(s string) bool {
 // isPhone reports whether s is a phone number: international (ITU-T E.164, at most 15 digits), or North American in
 // groups of three, three and four.
 func isPhone(s string) bool {
+	n := countDigits(s)
 	if strings.HasPrefix(s, "+") {
-		n := countDigits(s)
 		return n >= 8 && n <= 15
 	}
-	return northAmerican().MatchString(s)
+	return (n == 10 || n == 11) && northAmerican().MatchString(s)
 }
 
 var northAmerican = lazily(`^(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4}$`)
@@ -327,7 +327,7 @@ var personalNames = map[string]bool{
 // personalHeads has the first letters of these names.
 var personalHeads = func() (set [256]bool) {
 	for name := range personalNames {
-		set[name[0]], set[name[0]&^0x20] = true, true
+		set[name[0]] = true
 	}
 	return set
 }()
@@ -335,24 +335,29 @@ var personalHeads = func() (set [256]bool) {
 // isPersonal reports whether a name, or the last part of a path, is that of personal data.
 func isPersonal(name string) bool {
 	const longest = 80
-	if i := strings.LastIndexAny(name, "./"); i >= 0 {
-		name = name[i+1:]
+	last := len(name)
+	for last > 0 && name[last-1] != '.' && name[last-1] != '/' {
+		last--
 	}
-	if len(name) > longest {
+	if name = name[last:]; len(name) > longest {
 		return false
 	}
 	var plain [longest]byte
 	n := 0
 	for i := range len(name) {
-		if c := name[i]; c != '_' && c != '-' && c != ' ' {
-			plain[n] = c
-			n++
+		c := name[i]
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
 		}
+		if c == '_' || c == '-' || c == ' ' {
+			continue
+		}
+		if plain[n] = c; !personalHeads[plain[0]] {
+			return false
+		}
+		n++
 	}
-	if n == 0 || !personalHeads[plain[0]] && plain[0] < utf8.RuneSelf {
-		return false
-	}
-	return personalNames[strings.ToLower(string(plain[:n]))]
+	return personalNames[string(plain[:n])]
 }
 
 // asOneWord returns the words of a name in lower case, written as one.
