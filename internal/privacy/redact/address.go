@@ -42,7 +42,7 @@ func addresses(s string) []span {
 	found := append(numeric(s), ipv6s(s)...)
 	found = append(found, withPort(s)...)
 	found = append(found, inner(s)...)
-	found = append(found, resolvedNames(s)...)
+	found = append(found, resolvedWords.find(s, resolvedAt)...)
 	slices.SortFunc(found, bySpan)
 	return found
 }
@@ -159,19 +159,6 @@ var ofIPv6 = func() (set [256]bool) {
 	return set
 }()
 
-// resolvedNames finds host names in messages about failed look-ups.
-func resolvedNames(s string) []span {
-	var found []span
-	resolvedWords.each(s, func(at int, word string) int {
-		name, end, ok := resolvedAt(s, at, word)
-		if ok {
-			found = append(found, name)
-		}
-		return end
-	})
-	return found
-}
-
 // resolvedAt returns the name after a word of resolvedWords, and where to go on.
 func resolvedAt(s string, at int, word string) (name span, end int, ok bool) {
 	match := matchAt(resolved(), s, at)
@@ -190,16 +177,12 @@ func resolvedAt(s string, at int, word string) (name span, end int, ok bool) {
 // withPort finds host names with a port.
 func withPort(s string) []span {
 	var found []span
-	for sign := 0; ; sign++ {
-		i := strings.IndexByte(s[sign:], ':')
-		if i < 0 {
-			return found
-		}
-		sign += i
+	for sign := range places(s, ":") {
 		if host, ok := portAt(s, sign); ok {
 			found = append(found, host)
 		}
 	}
+	return found
 }
 
 // portAt returns the host name before a colon, with the port after it.
@@ -236,12 +219,7 @@ var ofHosts = func() (set [256]bool) {
 // inner finds names that only resolve inside a network.
 func inner(s string) []span {
 	var found []span
-	for dot := 0; ; dot++ {
-		i := strings.IndexByte(s[dot:], '.')
-		if i < 0 {
-			return found
-		}
-		dot += i
+	for dot := range places(s, ".") {
 		least, last := 0, len(found)-1
 		if last >= 0 {
 			least = found[last].end
@@ -254,6 +232,7 @@ func inner(s string) []span {
 			found = append(found, name)
 		}
 	}
+	return found
 }
 
 // innerAt returns the name that has such an ending after a dot, not from before least: it may begin with that dot.

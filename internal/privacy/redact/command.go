@@ -51,15 +51,14 @@ func commanded(s string) []span {
 		found = append(found, values...)
 		return end
 	})
-	for at := 0; ; { // a program's name may begin with a digit
-		i := strings.Index(s[at:], "7z ")
-		if i < 0 {
-			return found
+	done := 0
+	for at := range places(s, "7z ") { // a program's name may begin with a digit
+		if at >= done {
+			values, end := optionsOf(s, at, "7z")
+			found, done = append(found, values...), end
 		}
-		values, end := optionsOf(s, at+i, "7z")
-		found = append(found, values...)
-		at = max(end, at+i+1)
 	}
+	return found
 }
 
 // optionsOf finds the values of a program's options, up to the end of the command.
@@ -126,39 +125,31 @@ func appendValue(found []span, s string, value span) []span {
 // options finds the values of options that are named like a secret, and passwords after a user.
 func options(s string) []span {
 	var found []span
-	for at := 0; ; {
-		i := strings.IndexByte(s[at:], '-')
-		if i < 0 {
-			return found
-		}
-		start := at + i
-		at = start + 1
-		if start > 0 && isWord(s[start-1]) {
+	done := 0
+	for start := range places(s, "-") {
+		if start < done || start > 0 && isWord(s[start-1]) {
 			continue
 		}
-		if value, ok := optionAt(s, start); ok {
-			found = append(found, value)
-			at = value.end
-		} else if value, ok := loginAt(s, start); ok && (start == 0 || isSpace(s[start-1]) || isQuote(s[start-1])) {
-			found = append(found, value)
-			at = value.end
+		value, ok := optionAt(s, start)
+		if !ok && (start == 0 || isSpace(s[start-1]) || isQuote(s[start-1])) {
+			value, ok = loginAt(s, start)
+		}
+		if ok {
+			found, done = append(found, value), value.end
 		}
 	}
+	return found
 }
 
 // slashed finds the passwords in options of Windows: /p:x.
 func slashed(s string) []span {
 	var found []span
-	for at := 0; ; at++ {
-		i := strings.Index(s[at:], "/p:")
-		if i < 0 {
-			return found
-		}
-		at += i
+	for at := range places(s, "/p:") {
 		if value, ok := slashedAt(s, at+len("/p")); ok {
 			found = append(found, value)
 		}
 	}
+	return found
 }
 
 // slashedAt returns the password after the colon of such an option. /p:Name=x is a property of MSBuild.

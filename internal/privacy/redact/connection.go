@@ -10,9 +10,9 @@ func connections(s string) []span {
 	found := append(urls(s), logins(s)...)
 	if strings.Contains(s, "=") {
 		if strings.Contains(s, ";") {
-			found = append(found, pairsIn(s)...)
+			found = append(found, pairWords.find(s, pairsAt)...)
 		}
-		found = append(found, wordsIn(s)...)
+		found = append(found, libpqWords.find(s, libpqAt)...)
 	}
 	slices.SortFunc(found, bySpan)
 	return found
@@ -32,18 +32,6 @@ var tellingNames = []string{
 func tells(name string) bool {
 	name = strings.ToLower(strings.TrimSpace(name))
 	return slices.ContainsFunc(tellingNames, func(end string) bool { return strings.HasSuffix(name, end) })
-}
-
-func pairsIn(s string) []span {
-	var found []span
-	pairWords.each(s, func(at int, word string) int {
-		pairs, end, ok := pairsAt(s, at, word)
-		if ok {
-			found = append(found, pairs)
-		}
-		return end
-	})
-	return found
 }
 
 // pairsAt returns the connection string that begins with a word of pairWords, and where to go on.
@@ -87,18 +75,6 @@ func morePairs(s string, at int) (end int, telling bool) {
 // libpqWords are the names in connection strings of PostgreSQL's library: host=... user=...
 var libpqWords = newWords("host", "hostaddr", "port", "user", "dbname", "database", "password", "passfile", "sslmode", "sslrootcert",
 	"connect_timeout", "application_name", "options", "target_session_attrs")
-
-func wordsIn(s string) []span {
-	var found []span
-	libpqWords.each(s, func(at int, word string) int {
-		pairs, end, ok := libpqAt(s, at, word)
-		if ok {
-			found = append(found, pairs)
-		}
-		return end
-	})
-	return found
-}
 
 // libpqAt returns the connection string that begins with a word of libpqWords, and where to go on.
 func libpqAt(s string, at int, word string) (pairs span, end int, ok bool) {
@@ -172,16 +148,17 @@ func urls(s string) []span {
 			at = url.end
 		}
 	}
-	for at := 0; ; {
-		i := strings.Index(s[at:], "jdbc:")
-		if i < 0 {
-			return found
+	done := 0
+	for at := range places(s, "jdbc:") {
+		if at < done {
+			continue
 		}
-		url, ok := jdbcAt(s, at+i)
-		if at = url.end; ok {
+		url, ok := jdbcAt(s, at)
+		if done = url.end; ok {
 			found = append(found, trimmed(s, []int{url.start, url.end}))
 		}
 	}
+	return found
 }
 
 var endsURL = setOf(" \t\r\n\"'<>`")
@@ -228,25 +205,17 @@ func logins(s string) []span {
 			done = p.end
 		}
 	}
-	for at := 0; ; at++ {
-		i := strings.IndexByte(s[at:], '@')
-		if i < 0 {
-			break
+	for at := range places(s, "@") {
+		if at >= done { // what was found may go on to the end
+			add(driverLogin(s, at))
+			add(oracleLogin(s, at))
 		}
-		at += i
-		add(driverLogin(s, at))
-		add(oracleLogin(s, at))
-		at = max(at, done-1) // what was found may go on to the end
 	}
 	done = 0
-	for at := 0; ; at++ {
-		i := strings.IndexByte(s[at:], ':')
-		if i < 0 {
-			return found
-		}
-		at += i
+	for at := range places(s, ":") {
 		add(passFile(s, at))
 	}
+	return found
 }
 
 // longestLogin is the greatest length of a user and a password before an @.

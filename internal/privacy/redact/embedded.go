@@ -62,15 +62,12 @@ func (m *Masker) embedded(s string, layer int, b *budget) *text {
 
 // hasNames reports whether there may be a member of JSON, after whose name a colon stands.
 func hasNames(s string) bool {
-	for at := 0; ; at++ {
-		i := strings.IndexByte(s[at:], '"')
-		if i < 0 {
-			return false
-		}
-		if at += i; strings.HasPrefix(s[at+1:], ":") || strings.HasPrefix(s[at+1:], " :") {
+	for at := range places(s, `"`) {
+		if strings.HasPrefix(s[at+1:], ":") || strings.HasPrefix(s[at+1:], " :") {
 			return true
 		}
 	}
+	return false
 }
 
 var opensObject = setOf("{[")

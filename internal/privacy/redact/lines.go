@@ -55,12 +55,8 @@ func textOf(s string) *text {
 // onlyNearMarks leaves out the lines that are not near a mark. In a text that has been masked, only a mark can have revealed anything.
 func (t *text) onlyNearMarks() {
 	t.passages, t.all, t.nameless, t.quiet = nil, 0, false, nil
-	for at := 0; ; at++ {
-		i := strings.IndexByte(t.s[at:], '[')
-		if i < 0 {
-			break
-		}
-		if at += i; reveals(t.s, at) {
+	for at := range places(t.s, "[") {
+		if reveals(t.s, at) {
 			t.addLines(span{at, at + 1})
 		}
 	}

@@ -311,21 +311,15 @@ func lineBelow(s string, start int, block bool) (value span, ok bool) {
 // a diff. A name next to another name, or next to a plain word, is part of a list of names.
 func tuples(s string) []span {
 	var found []span
-	for at := 0; at < len(s); {
-		i := strings.IndexByte(s[at:], ',')
-		if i < 0 {
-			break
-		}
-		sign := at + i
-		at = sign + 1
+	done := 0
+	for sign := range places(s, ",") {
 		name := quotedBefore(s, sign)
-		if name == "" {
+		if sign < done || name == "" {
 			continue
 		}
 		value, ok := nextQuoted(s, sign+1)
 		if ok && isTuple(name, s[value.start:value.end]) {
-			found = append(found, value)
-			at = value.end
+			found, done = append(found, value), value.end
 		}
 	}
 	return found

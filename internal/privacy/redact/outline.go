@@ -43,15 +43,12 @@ var beginnings = [...]*[256]bool{&blanks, &groupBlanks}
 // containsBy reports whether s contains a text, by one of its bytes that is rare: it is faster to search for.
 func containsBy(s, text string, rare byte) bool {
 	before := strings.IndexByte(text, rare)
-	for at := 0; ; at++ {
-		i := strings.IndexByte(s[at:], rare)
-		if i < 0 {
-			return false
-		}
-		if at += i; at >= before && strings.HasPrefix(s[at-before:], text) {
+	for at := range places(s, text[before:before+1]) {
+		if at >= before && strings.HasPrefix(s[at-before:], text) {
 			return true
 		}
 	}
+	return false
 }
 
 // line returns what the line from start to end may hold. It has yet to be looked at for everything else.

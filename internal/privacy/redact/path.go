@@ -53,12 +53,7 @@ var data = map[string]bool{
 // of a program. A JSON Pointer (/order/items/0), a route (/api/v2/orders) and a media type do not count.
 func paths(s string) []span {
 	found := unix(s)
-	for at := 0; ; at++ {
-		i := strings.IndexByte(s[at:], '~')
-		if i < 0 {
-			break
-		}
-		at += i
+	for at := range places(s, "~") {
 		if file, ok := homeAt(s, at); ok {
 			found = append(found, file)
 		}
@@ -89,17 +84,18 @@ var endsUnix, endsSentence = setOf(unixEnds), setOf(".!")
 // unix finds paths that begin with a slash and have another.
 func unix(s string) []span {
 	var found []span
-	for at := 0; ; {
-		i := strings.IndexByte(s[at:], '/')
-		if i < 0 {
-			return found
+	done := 0
+	for at := range places(s, "/") {
+		if at < done {
+			continue
 		}
-		file, end, ok := unixAt(s, at+i)
-		if at = end; ok {
+		file, end, ok := unixAt(s, at)
+		if done = end; ok {
 			found = append(found, file)
-			at = max(at, file.end)
+			done = max(end, file.end)
 		}
 	}
+	return found
 }
 
 // unixAt returns the path that begins with a slash, and where to go on.

@@ -67,12 +67,10 @@ func emails(s string) []span {
 	const longest, longestDomain = 64, 2 << 10 // characters of the name, and bytes
 	var found []span
 	done := 0
-	for at := 0; ; at++ {
-		i := strings.IndexByte(s[at:], '@')
-		if i < 0 {
-			return found
+	for at := range places(s, "@") {
+		if at < done {
+			continue
 		}
-		at += i
 		start := at
 		for range longest {
 			r, size := utf8.DecodeLastRuneInString(s[done:start])
@@ -87,9 +85,9 @@ func emails(s string) []span {
 		if match := domain().FindStringIndex(s[at:min(len(s), at+longestDomain)]); match != nil {
 			done = at + match[1]
 			found = append(found, span{at - len(strings.TrimLeft(s[start:at], "'.{=")), done})
-			at = done - 1
 		}
 	}
+	return found
 }
 
 // ofEmail reports whether a character may be part of the name in an address.

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -73,6 +74,31 @@ func (w *wordSet) each(s string, visit func(at int, word string) (next int)) {
 		}
 		if word := w.at(s, i); word != "" {
 			i = max(i, visit(i, word)-1)
+		}
+	}
+}
+
+// find finds what begins with a word of the set: at returns it, and where to go on.
+func (w *wordSet) find(s string, at func(s string, at int, word string) (found span, end int, ok bool)) (found []span) {
+	w.each(s, func(i int, word string) int {
+		p, end, ok := at(s, i, word)
+		if ok {
+			found = append(found, p)
+		}
+		return end
+	})
+	return found
+}
+
+// places yields each position of a text in s.
+func places(s, text string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for at := 0; ; at++ {
+			i := strings.Index(s[at:], text)
+			if i < 0 || !yield(at+i) {
+				return
+			}
+			at += i
 		}
 	}
 }
