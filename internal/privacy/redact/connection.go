@@ -132,20 +132,18 @@ var stores = map[string]bool{
 func urls(s string) []span {
 	var found []span
 	stop := -1 // the end of the current word
-	for at := 0; ; {
-		i := strings.Index(s[at:], "://")
-		if i < 0 {
-			break
-		}
-		sign := at + i
+	least := 0
+	for sign := range places(s, "://") {
 		begin := sign + len("://")
 		if stop < begin {
 			stop = begin + indexOfSet(s[begin:], &endsURL)
 		}
-		url, ok := urlAt(s, sign, at, stop)
-		if at = begin; ok {
-			found = append(found, trimmed(s, []int{url.start, url.end}))
-			at = url.end
+		if sign < least {
+			continue
+		}
+		url, ok := urlAt(s, sign, least, stop)
+		if least = begin; ok {
+			found, least = append(found, trimmed(s, []int{url.start, url.end})), url.end
 		}
 	}
 	done := 0

@@ -12,16 +12,11 @@ func privateKeys(s string) []span {
 	if !strings.Contains(s, dashes) {
 		return nil
 	}
-	found := keyTails(s)
-	for at := 0; ; {
-		i := strings.Index(s[at:], begin)
-		if i < 0 {
-			return found
-		}
-		start := at + i
-		at = start + len(begin)
+	found, done := keyTails(s), 0
+	for start := range places(s, begin) {
+		at := start + len(begin)
 		label, _, closed := strings.Cut(s[at:], dashes)
-		if !closed || len(label) > 64 || !strings.Contains(label, "PRIVATE KEY") {
+		if start < done || !closed || len(label) > 64 || !strings.Contains(label, "PRIVATE KEY") {
 			continue
 		}
 		stop := len(s)
@@ -31,9 +26,9 @@ func privateKeys(s string) []span {
 				stop += k + len(dashes)
 			}
 		}
-		found = append(found, span{start, stop})
-		at = stop
+		found, done = append(found, span{start, stop}), stop
 	}
+	return found
 }
 
 // keyTails finds the remains of PEM blocks of private keys without a beginning.

@@ -26,9 +26,6 @@ var noLiterals = &literals{}
 
 func indexed(list []literal) *literals {
 	const least = 10 // bits of the filter
-	if len(list) == 0 {
-		return noLiterals
-	}
 	size := max(least, bits.Len(uint(perSecret*len(list))))
 	l := &literals{list: list, filter: make([]uint64, 1<<size/64), shift: 32 - size}
 	l.first, l.after = make([]int32, 1<<size/perSecret), make([]int32, len(list))

@@ -78,14 +78,9 @@ func isElementName(c byte) bool { return isWord(c) || c == ':' || c == '.' || c 
 func elements(s string, add func(name string, value span)) {
 	const longestName, longestRest = 80, 257
 	var before element
-	for at := 0; ; {
-		i := strings.IndexByte(s[at:], '<')
-		if i < 0 || at+i+1 >= len(s) {
-			return
-		}
-		start := at + i + 1
-		at = start
-		if !isLetter(s[start]) {
+	for at := range places(s, "<") {
+		start := at + 1
+		if start == len(s) || !isLetter(s[start]) {
 			continue
 		}
 		end := skip(s, start, longestName+1, isElementName)
@@ -110,8 +105,7 @@ func elements(s string, add func(name string, value span)) {
 			if before.names(s, start-1, s[start:end], text) {
 				add(strings.TrimSpace(s[before.text.start:before.text.end]), text)
 			}
-			at += size
-			before = element{s[start:end], text, at + indexOr(s[at:], ">") + 1}
+			before = element{s[start:end], text, text.end + indexOr(s[text.end:], ">") + 1}
 		}
 	}
 }

@@ -341,27 +341,11 @@ func inQuotes(s string, at int) (inside span, ok bool) {
 	return span{start, len(s)}, true
 }
 
-// isPlaceholder reports whether a value is a placeholder for one in instructions.
+// placeholder matches a placeholder for a value in instructions.
+var placeholder = lazily(`^(?:<.*|\$\{?[A-Z][A-Z0-9_]*\}?|\*+|x{3,}|\.{3}|%[a-z])$`)
+
 func isPlaceholder(value string) bool {
-	const longest, least = 80, 3
-	if value == "" || len(value) >= longest {
-		return false
-	}
-	switch value[0] {
-	case '<':
-		return strings.IndexByte(value, '\n') < 0
-	case '$':
-		name := strings.TrimSuffix(strings.TrimPrefix(value[1:], "{"), "}")
-		return name != "" && !isDigit(name[0]) && name[0] != '_' && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
-	case '*':
-		return strings.Trim(value, "*") == ""
-	case 'x':
-		return len(value) >= least && strings.Trim(value, "x") == ""
-	case '%':
-		return len(value) == len("%s") && 'a' <= value[1] && value[1] <= 'z'
-	default:
-		return value == "..."
-	}
+	return value != "" && len(value) < 80 && strings.IndexByte("<$*x.%", value[0]) >= 0 && placeholder().MatchString(value)
 }
 
 // saysNothing reports whether a value only says that a value is missing or wrong.

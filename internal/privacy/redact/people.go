@@ -86,21 +86,15 @@ func isTelling(text string) bool {
 }
 
 // peopleIn finds what the call's arguments say about people.
-func (m *Masker) peopleIn(s string) []span {
-	var found []span
+func (m *Masker) peopleIn(s string) (found []span) {
 	for _, value := range m.people {
-		for at := 0; ; {
-			i := strings.Index(s[at:], value)
-			if i < 0 {
-				break
-			}
-			start, end := at+i, at+i+len(value)
+		for start := range places(s, value) {
+			end := start + len(value)
 			before, _ := utf8.DecodeLastRuneInString(s[:start])
 			after, _ := utf8.DecodeRuneInString(s[end:])
 			if !isLetterOrDigit(before) && !isLetterOrDigit(after) {
 				found = append(found, span{start, end})
 			}
-			at = end
 		}
 	}
 	return found

@@ -322,14 +322,6 @@ var personalNames = map[string]bool{
 	"nationalid": true, "accountnumber": true, "cvv": true, "cvc": true,
 }
 
-// personalHeads has the first letters of these names.
-var personalHeads = func() (set [256]bool) {
-	for name := range personalNames {
-		set[name[0]] = true
-	}
-	return set
-}()
-
 // isPersonal reports whether a name, or the last part of a path, is that of personal data.
 func isPersonal(name string) bool {
 	const longest = 80
@@ -350,9 +342,7 @@ func isPersonal(name string) bool {
 		if c == '_' || c == '-' || c == ' ' {
 			continue
 		}
-		if plain[n] = c; !personalHeads[plain[0]] {
-			return false
-		}
+		plain[n] = c
 		n++
 	}
 	return personalNames[string(plain[:n])]

@@ -110,8 +110,7 @@ type inlineForm struct {
 }
 
 // inline finds traces that are written in one line: at a.b (c.js:1:2) at d.e (f.js:3:4), or #0 a.php(1): b() #1 {main}.
-func inline(s string) []span {
-	var found []span
+func inline(s string) (found []span) {
 	for _, of := range inlines {
 		found = append(found, inlineFrames(s, of.begin, of.next)...)
 	}
@@ -121,13 +120,8 @@ func inline(s string) []span {
 // hasInline reports whether a frame that is written in one line begins in a line of a text.
 func hasInline(forms []inlineForm, s string, start, end int) bool {
 	for _, of := range forms {
-		for at := start; ; at++ {
-			i := strings.Index(s[at:end], of.begin)
-			if i < 0 {
-				break
-			}
-			at += i
-			if mayBeginInline(s, at) && of.next(s, at) > 0 {
+		for at := range places(s[start:end], of.begin) {
+			if mayBeginInline(s, start+at) && of.next(s, start+at) > 0 {
 				return true
 			}
 		}
@@ -142,14 +136,9 @@ func mayBeginInline(s string, at int) bool {
 // inlineFrames finds two or more frames in turn, of which the first begins with begin.
 func inlineFrames(s, begin string, next func(s string, at int) int) []span {
 	var found []span
-	for at := 0; ; {
-		i := strings.Index(s[at:], begin)
-		if i < 0 {
-			return found
-		}
-		start := at + i
-		at = start + 1
-		if !mayBeginInline(s, start) {
+	done := 0
+	for start := range places(s, begin) {
+		if start < done || !mayBeginInline(s, start) {
 			continue
 		}
 		end, frames := start, 0
@@ -162,10 +151,10 @@ func inlineFrames(s, begin string, next func(s string, at int) int) []span {
 			after = skipBlanks(s, stop)
 		}
 		if frames > 1 {
-			found = append(found, span{start, end})
-			at = end
+			found, done = append(found, span{start, end}), end
 		}
 	}
+	return found
 }
 
 // skipBlanks returns the position after blanks, and after line ends and blanks of HTML.

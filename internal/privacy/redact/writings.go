@@ -186,19 +186,13 @@ func (of *writing) parts(s string) []span {
 func (of *writing) lines(s string) []span {
 	var found []span
 	for _, text := range of.holds {
-		first := len(found)
-		for at := 0; ; {
-			i := strings.Index(s[at:], text)
-			if i < 0 {
-				break
-			}
-			i += at
-			at = i + len(text)
-			if !of.may(s[:i], s[at:]) {
+		first, done := len(found), 0
+		for at := range places(s, text) {
+			if at < done || !of.may(s[:at], s[at+len(text):]) {
 				continue
 			}
-			at = nextLine(s, at)
-			p := span{strings.LastIndexByte(s[:i], '\n') + 1, nextLine(s, nextLine(s, at))}
+			done = after(s, at+len(text), 1)
+			p := span{strings.LastIndexByte(s[:at], '\n') + 1, after(s, done, 2)}
 			if last := len(found) - 1; last >= first && p.start <= found[last].end {
 				found[last].end = p.end
 			} else {
@@ -207,14 +201,6 @@ func (of *writing) lines(s string) []span {
 		}
 	}
 	return found
-}
-
-// nextLine returns where the line after that of at begins.
-func nextLine(s string, at int) int {
-	if i := strings.IndexByte(s[at:], '\n'); i >= 0 {
-		return at + i + 1
-	}
-	return len(s)
 }
 
 // beginsOption reports whether a dash in a quote may begin an option.
