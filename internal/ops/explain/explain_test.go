@@ -32,3 +32,25 @@ func TestWhatCannotBeSeenIsShown(t *testing.T) {
 		}
 	}
 }
+
+// What people read of the advice is what programs are told: also if a person has to change a setting of the server, or the answer was lost.
+func TestTheAdviceIsWhatIsTold(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]string{
+		"Error: EACCES: permission denied, rename '/srv/a.md' -> '/srv/b.md'": "after_setup",
+		"AbortError: The operation was aborted":                               "re_read",
+		"Error: Rate limit exceeded":                                          "same_call",
+	} {
+		reading, err := explain.Read([]byte(answer), &contract.Reader{Contracts: contract.Builtin().All()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := reading.Explanation(contract.Builtin(), explain.ToolFacts{}).Failure.Retry
+		lines := reading.Lines(contract.Builtin(), explain.ToolFacts{}).String()
+		_, line, _ := strings.Cut(lines, "\nretry ")
+		line, _, _ = strings.Cut(line, "\n")
+		if string(told) != want || !strings.Contains(line, want) {
+			t.Errorf("%q: told %s, people read %q, want %s", answer, told, line, want)
+		}
+	}
+}

@@ -74,12 +74,20 @@ func (w *teller) failure(set *contract.Set, r *Reading, of ToolFacts) {
 	w.addf("message", "%s", e.Sentence())
 	w.addf("class", "%s", e.Kind.Class())
 	w.addf("origin", "%s", e.Origin)
-	effect := byNature(func(n retry.Nature) string { return string(of.effect(e, n).Effect) })
-	if of.effect(e, retry.Writes).EffectBasis == recourse.BasisStated {
+	told := func(n retry.Nature) *recourse.Error {
+		as := of
+		as.Nature = &n
+		if told := r.toldByDefault(set, as); told != nil {
+			return told.Record
+		}
+		return e
+	}
+	effect := byNature(func(n retry.Nature) string { return string(told(n).Effect) })
+	if told(retry.Writes).EffectBasis == recourse.BasisStated {
 		effect += "; if it writes, by the server's word"
 	}
 	w.addf("effect", "%s", effect)
-	w.addf("retry", "%s", byNature(func(n retry.Nature) string { return advice(of.effect(e, n)) }))
+	w.addf("retry", "%s", byNature(func(n retry.Nature) string { return advice(told(n)) }))
 	if e.RetryAfter > 0 {
 		w.addf("wait", "at least %s", recourse.FormatWait(e.RetryAfter))
 	}

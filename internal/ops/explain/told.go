@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/config"
@@ -46,13 +45,6 @@ func (of ToolFacts) call(c *contract.Contract) *toolcall.Call {
 
 // serverTitle is what a server is called of which only an answer is known.
 const serverTitle = "The server"
-
-// effect returns e with what the gateway says of its effect on a tool of that nature.
-func (of ToolFacts) effect(e *recourse.Error, nature retry.Nature) *recourse.Error {
-	call := of.call(contract.MustBuiltin(contract.Default))
-	call.Nature = nature
-	return e.With(func(r *recourse.Error) { r.Effect, r.EffectBasis = call.Effect(e) })
-}
 
 // Told returns what a gateway would answer instead, in a contract, if nothing but of is configured for the server. It is
 // the gateway's own judgement: the same reader, after the same masks, and the same decision about the effect.
