@@ -120,7 +120,7 @@ func unixAt(s string, start int) (file span, end int, ok bool) {
 			stop = digits
 		}
 	}
-	if strings.HasSuffix(s[:start], "file:") {
+	if strings.HasSuffix(s[:start], "file:") || strings.HasSuffix(s[:start], "unix:") {
 		start -= len("file:")
 	}
 	if !mayBegin(s, start) {
@@ -240,7 +240,7 @@ func mayBegin(s string, start int) bool {
 var beforeNone = setOf("/.-~%@+$]}")
 
 func isPath(text string) bool {
-	if strings.HasPrefix(text, "file://") {
+	if strings.HasPrefix(text, "file://") || strings.HasPrefix(text, "unix://") {
 		return true
 	}
 	first, rest, _ := strings.Cut(text[1:], "/")
