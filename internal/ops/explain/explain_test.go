@@ -33,24 +33,27 @@ func TestWhatCannotBeSeenIsShown(t *testing.T) {
 	}
 }
 
-// What people read of the advice is what programs are told: also if a person has to change a setting of the server, or the answer was lost.
-func TestTheAdviceIsWhatIsTold(t *testing.T) {
+// What people read of the kind and the advice is what programs are told: also if a person has to change a setting of the server, if the
+// answer was lost, or if a trace is masked that says something else.
+func TestWhatPeopleReadIsWhatIsTold(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]string{
 		"Error: EACCES: permission denied, rename '/srv/a.md' -> '/srv/b.md'": "after_setup",
 		"AbortError: The operation was aborted":                               "re_read",
 		"Error: Rate limit exceeded":                                          "same_call",
+		"Traceback (most recent call last):\n  File \"/srv/tools.py\", line 12, in run\n    raise ValueError(\"the date is in the past\")\n" +
+			"ValueError: the date is in the past": "after_fix",
 	} {
 		reading, err := explain.Read([]byte(answer), &contract.Reader{Contracts: contract.Builtin().All()})
 		if err != nil {
 			t.Fatal(err)
 		}
-		told := reading.Explanation(contract.Builtin(), explain.ToolFacts{}).Failure.Retry
+		told := reading.Explanation(contract.Builtin(), explain.ToolFacts{}).Failure
 		lines := reading.Lines(contract.Builtin(), explain.ToolFacts{}).String()
 		_, line, _ := strings.Cut(lines, "\nretry ")
 		line, _, _ = strings.Cut(line, "\n")
-		if string(told) != want || !strings.Contains(line, want) {
-			t.Errorf("%q: told %s, people read %q, want %s", answer, told, line, want)
+		if string(told.Retry) != want || !strings.Contains(line, want) || !strings.Contains(lines, "read as    "+string(told.Kind)+",") {
+			t.Errorf("%q: told %s and %s, people read %q in %s, want %s", answer, told.Kind, told.Retry, line, lines, want)
 		}
 	}
 }

@@ -69,9 +69,13 @@ func (r *Reading) Lines(set *contract.Set, of ToolFacts) Lines {
 
 // failure tells how a failure is read.
 func (w *teller) failure(set *contract.Set, r *Reading, of ToolFacts) {
-	e := r.Failure
-	w.addf("read as", "%s, by %s", e.Kind, r.By)
-	w.addf("message", "%s", e.Sentence())
+	e, by := r.Failure, r.By
+	reading, _, err := r.masked(set, of.call(contract.MustBuiltin(contract.Default)))
+	if err == nil && r.answer.response == nil && reading.Error() != nil { // a gateway masks it before it reads it
+		e, by = reading.Error(), reading.Sign
+	}
+	w.addf("read as", "%s, by %s", e.Kind, by)
+	w.addf("message", "%s", r.Failure.Sentence())
 	w.addf("class", "%s", e.Kind.Class())
 	w.addf("origin", "%s", e.Origin)
 	told := func(n retry.Nature) *recourse.Error {
