@@ -54,8 +54,8 @@ var nearWritings = []writing{
 		[]string{"["},
 		func(before, behind string) bool {
 			const least, longest = 6, 800
-			end := indexOfSet(behind[:min(len(behind), longest)], &endsIndex)
-			return end >= least && strings.HasPrefix(behind[end:], "]") && isWord((" " + before)[len(before)]) && nameOf(lastWord(before))
+			end, name := indexOfSet(behind[:min(len(behind), longest)], &endsIndex), lastWord(before)
+			return end >= least && strings.HasPrefix(behind[end:], "]") && nameOf(name) && isWord(name[len(name)-1])
 		},
 		lazily(`\b([A-Za-z_][\w\-]{1,60})\[([^\s\[\]"'=]{6,200})\](?:[\s,;:!?)"']|\.\s|\.?$)`),
 		func(name, value string) bool {
