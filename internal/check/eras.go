@@ -69,6 +69,7 @@ func (r *runner) inModern(s step) {
 		r.other.take(s)
 	}
 	r.t.stopped, r.t.dying = r.other.t.stopped, r.other.t.dying
+	r.t.unrecorded, r.other.t.unrecorded = r.t.unrecorded+r.other.t.unrecorded, 0
 }
 
 // apartIn returns a runner that takes steps in another connection.

@@ -105,7 +105,7 @@ func (r *runner) atOnce(s step) {
 		all.Go(func() { found[i] = r.ask(r.options.Timeout, s, m) })
 	}
 	all.Wait()
-	r.t.exchanges = append(r.t.exchanges, found[1:]...)
+	r.keep(found[1:]...)
 	r.file(found[0])
 	for _, x := range found {
 		r.heed(x)
@@ -150,13 +150,14 @@ func (r *runner) apart(s step, do func(*runner)) {
 	}
 	apart := r.apartIn(conn)
 	do(apart)
+	r.t.unrecorded += apart.t.unrecorded
 	if apart.conn != nil { // another one, if the server has ended meanwhile
 		apart.leave()
 	}
 	for _, x := range apart.t.exchanges {
 		if x.step.probe == s.probe {
 			x.died = r.t.stdio && errors.Is(x.answer.Err, server.ErrEnded)
-			r.t.exchanges = append(r.t.exchanges, x)
+			r.keep(x)
 		}
 		r.heed(x)
 	}

@@ -79,6 +79,9 @@ func run(ctx context.Context, to server.Server, options Options) *transcript {
 		r.list()
 		r.bothEras()
 		r.steps()
+		if r.t.unrecorded > 0 && r.t.stopped == "" {
+			r.t.stopped = fmt.Sprintf("the recording has no answer to %d of the requests", r.t.unrecorded)
+		}
 	}
 	for _, in := range []*runner{r, r.other} {
 		if in != nil && in.conn != nil {
@@ -316,7 +319,7 @@ func (r *runner) ask(limit time.Duration, s step, m server.Message) *exchange {
 
 // file keeps an exchange. A server that has ended is started again; one that asks to wait or to sign in is not called any more.
 func (r *runner) file(x *exchange) {
-	r.t.exchanges = append(r.t.exchanges, x)
+	r.keep(x)
 	r.heed(x)
 	if x.step.tool == nil && x.step.probe != probeList {
 		x.shorten()
@@ -324,6 +327,17 @@ func (r *runner) file(x *exchange) {
 	if r.t.stdio && errors.Is(x.answer.Err, server.ErrEnded) && x.step.probe != probeStart {
 		x.died = true
 		r.restart()
+	}
+}
+
+// keep keeps exchanges, but for those that a recording has no answer to: nothing was observed.
+func (r *runner) keep(list ...*exchange) {
+	for _, x := range list {
+		if strings.HasPrefix(x.said.text, wire.Unrecorded) {
+			r.t.unrecorded++
+		} else {
+			r.t.exchanges = append(r.t.exchanges, x)
+		}
 	}
 }
 

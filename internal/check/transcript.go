@@ -27,15 +27,17 @@ type transcript struct {
 	endless   string
 	tools     []*tool
 	exchanges []*exchange
-	strays    []server.Stray
-	left      []bool // for each program that was ended: whether it left by itself
-	again     *bool  // whether it started again after it was killed
-	writes    []*writeSeen
-	provider  []*providerSeen
-	slow      []*slowSeen
-	stands    []*exchange // the answers of verify calls before and after the tools that read were called
-	stopped   string      // why not all steps were taken
-	dying     bool        // because the server ended again and again
+
+	unrecorded int // requests that a recording has no answer to
+	strays     []server.Stray
+	left       []bool // for each program that was ended: whether it left by itself
+	again      *bool  // whether it started again after it was killed
+	writes     []*writeSeen
+	provider   []*providerSeen
+	slow       []*slowSeen
+	stands     []*exchange // the answers of verify calls before and after the tools that read were called
+	stopped    string      // why not all steps were taken
+	dying      bool        // because the server ended again and again
 }
 
 // longList is how many bytes of a list of tools are many.

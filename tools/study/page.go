@@ -22,6 +22,7 @@ var pageTemplate = template.Must(template.New("page").Parse(pageText))
 type studyPage struct {
 	Date            string
 	Servers         []*subject // those that started
+	HTTP            int        // how many of them are over HTTP
 	Not             int        // how many did not
 	Rules           []*counts
 	Harms           []*counts
@@ -95,7 +96,7 @@ func writePage(file string, servers []*subject) error {
 // add counts the two reports of a server.
 func (p *studyPage) add(s *subject) error {
 	var reports [2]checkReport
-	for i, kind := range []string{"bare", "behind"} {
+	for i, kind := range []string{bare, behind} {
 		text, err := os.ReadFile(filepath.Join(s.dir, kind+".json"))
 		if err != nil {
 			return err
@@ -109,6 +110,9 @@ func (p *studyPage) add(s *subject) error {
 		return nil
 	}
 	p.Servers = append(p.Servers, s)
+	if s.url != "" {
+		p.HTTP++
+	}
 	p.Tools += reports[0].Server.Tools
 	p.Observed += reports[0].Seen
 	for i := range reports {
@@ -144,7 +148,13 @@ func (p *studyPage) count(i int, r *checkReport) {
 }
 
 // String names the package with its version.
-func (s *subject) String() string { return s.pkg + " " + s.version }
+func (s *subject) String() string {
+	name := s.pkg + " " + s.version
+	if s.url != "" {
+		name += ", over HTTP"
+	}
+	return name
+}
 
 // Registry names where the package is from.
 func (s *subject) Registry() string {

@@ -5,24 +5,28 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
 
-// serversText names a registry, a package with its version, its program and arguments in each line. SANDBOX is a folder of its own.
+// serversText names a registry, a package with its version, its program and arguments in each line. SANDBOX is a folder of its own. A
+// server over HTTP has its URL at the end, with PORT for a port that is free.
 //
 //go:embed servers.txt
 var serversText string
 
-// A subject is a package with an MCP server on stdio.
+// A subject is a package with an MCP server.
 type subject struct {
 	registry, pkg, version string
 	program                []string
+	url                    string // over HTTP; empty: it is on stdio
 	dir                    string // where it is installed, and its reports are
 }
 
@@ -36,7 +40,11 @@ func readServers(env string) (servers []*subject, err error) {
 			return nil, errors.New("servers.txt: too few words: " + line)
 		}
 		dir := filepath.Join(env, words[0]+"-"+strings.NewReplacer("/", "-", "@", "").Replace(words[1]))
-		servers = append(servers, &subject{words[0], words[1], words[2], words[3:], dir})
+		s := &subject{registry: words[0], pkg: words[1], version: words[2], program: words[3:], dir: dir}
+		if last := len(s.program) - 1; strings.HasPrefix(s.program[last], "http://") {
+			s.url, s.program = s.program[last], s.program[:last]
+		}
+		servers = append(servers, s)
 	}
 	slices.SortFunc(servers, func(a, b *subject) int {
 		return strings.Compare(strings.TrimPrefix(a.pkg, "@"), strings.TrimPrefix(b.pkg, "@"))
@@ -94,7 +102,7 @@ func (s *subject) check(ctx context.Context, recourse string, again bool) error 
 	if err := s.install(ctx); err != nil {
 		return err
 	}
-	for kind, before := range map[string][]string{"bare": nil, "behind": {recourse, "wrap", "--log-level", "error", "--"}} {
+	for _, kind := range []string{bare, behind} {
 		report := filepath.Join(s.dir, kind+".json")
 		if _, err := os.Stat(report); err == nil && !again {
 			continue
@@ -104,14 +112,94 @@ func (s *subject) check(ctx context.Context, recourse string, again bool) error 
 			return err
 		}
 		began := time.Now()
-		check := []string{recourse, "check", "--json", "--fail-on", "none", "--"}
-		err = s.write(ctx, report, sandbox, slices.Concat(check, before, s.command(sandbox)))
+		target, stop, err := s.target(ctx, kind, recourse, sandbox)
+		if err == nil {
+			err = s.write(ctx, report, sandbox, append([]string{recourse, "check", "--json", "--fail-on", "none"}, target...))
+		}
+		stop()
 		if err = errors.Join(err, os.RemoveAll(sandbox)); err != nil {
 			return fmt.Errorf("%s: %w", kind, err)
 		}
 		fmt.Fprintf(os.Stderr, "%s, %s: %s\n", s.pkg, kind, time.Since(began).Round(time.Second))
 	}
 	return nil
+}
+
+// The kinds of reports.
+const (
+	bare   = "bare"
+	behind = "behind" // the gateway
+)
+
+// target returns the server's arguments for a check. One over HTTP is started, with a gateway in front of it if there has to be one.
+func (s *subject) target(ctx context.Context, kind, recourse, sandbox string) (args []string, stop func(), err error) {
+	if s.url == "" {
+		args = []string{"--"}
+		if kind == behind {
+			args = append(args, recourse, "wrap", "--log-level", "error", "--")
+		}
+		return append(args, s.command(sandbox)...), func() {}, nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	stop = func() {
+		cancel()
+		running.Wait()
+	}
+	start := func(port string, command []string) error {
+		null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		running.Go(func() {
+			_ = run(ctx, sandbox, null, command[0], command[1:]...) // it is ended
+			_ = null.Close()
+		})
+		return answers(ctx, "127.0.0.1:"+port)
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, stop, err
+	}
+	url := strings.ReplaceAll(s.url, "PORT", port)
+	command := s.command(sandbox)
+	for i := range command {
+		command[i] = strings.ReplaceAll(command[i], "PORT", port)
+	}
+	if err := start(port, command); err != nil || kind == bare {
+		return []string{url}, stop, err
+	}
+	config := filepath.Join(sandbox, "recourse.yaml")
+	port, err = freePort()
+	if err := errors.Join(err, os.WriteFile(config, []byte("servers:\n  s:\n    url: "+url+"\n"), 0o644)); err != nil {
+		return nil, stop, err
+	}
+	err = start(port, []string{recourse, "serve", "--config", config, "--listen", "127.0.0.1:" + port, "--log-level", "error"})
+	return []string{"http://127.0.0.1:" + port + "/s/mcp"}, stop, err
+}
+
+// freePort returns a port on which nothing listens.
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, err
+}
+
+// answers waits until something listens there.
+func answers(ctx context.Context, at string) error {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		conn, err := net.Dial("tcp", at)
+		if err == nil {
+			return conn.Close()
+		}
+		if ctx.Err() != nil || time.Now().After(end) {
+			return err
+		}
+	}
 }
 
 // newSandbox makes a folder with a file and a repository, for servers that work on either.
@@ -124,7 +212,7 @@ func newSandbox() (string, error) {
 	return dir, errors.Join(err, run(context.Background(), dir, nil, "git", "init", "--quiet"))
 }
 
-// write runs a check and keeps its report.
+// write runs a check and keeps its report, also of a server that did not start.
 func (s *subject) write(ctx context.Context, report, sandbox string, command []string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
@@ -133,6 +221,9 @@ func (s *subject) write(ctx context.Context, report, sandbox string, command []s
 		return err
 	}
 	err = run(ctx, sandbox, out, command[0], command[1:]...)
+	if stat, statErr := out.Stat(); statErr == nil && stat.Size() > 0 {
+		err = nil
+	}
 	if err := errors.Join(err, out.Close()); err != nil {
 		return err
 	}

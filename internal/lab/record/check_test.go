@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +45,28 @@ func TestCheckOfARecordedCheck(t *testing.T) {
 	t.Cleanup(replay.Close)
 	if got := checked(t, replay.URL); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// Of a recording that is cut, what is missing is not observed, and the report says so.
+func TestCheckOfACutRecording(t *testing.T) {
+	t.Parallel()
+	name := written(t, strings.Replace(head, `"stdio"`, `"http"`, 1)+
+		`{"at":1,"in":"A-1","from":"client","http":"POST","message":{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}}`+"\n"+
+		`{"at":1,"in":"A-1","from":"server","status":200,"message":{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","serverInfo":{"name":"s"}}}}`+"\n"+
+		`{"at":2,"in":"A-2","from":"client","http":"POST","message":{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}}`+"\n"+
+		`{"at":2,"in":"A-2","from":"server","status":200,"message":{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"parcel_get",`+
+		`"annotations":{"readOnlyHint":true},"inputSchema":{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}}]}}}`+"\n")
+	replay := httptest.NewServer(opened(t, name).Handler())
+	t.Cleanup(replay.Close)
+	report := check.Check(t.Context(), &server.Endpoint{URL: replay.URL}, check.Options{Mode: check.Safe})
+	if !strings.Contains(report.Stopped, "the recording has no answer to") || !strings.HasSuffix(report.Letter(), " so far") {
+		t.Errorf("%s: %s", report.Letter(), report.Stopped)
+	}
+	for _, rule := range []string{"arguments-refused", "unknown-tool", "unknown-method", "failure-has-text"} {
+		if slices.Contains(report.Kept, rule) {
+			t.Errorf("%s is kept, and nothing of it was recorded", rule)
+		}
 	}
 }
 

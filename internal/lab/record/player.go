@@ -224,7 +224,7 @@ func (s *stage) hear(text []byte) func(context.Context, out) {
 
 // refuse says that the recording has no answer.
 func (s *stage) refuse(m *spoken, why string, o out) {
-	text := "The recording that is being replayed has no answer to " + s.p.missing(why)
+	text := wire.Unrecorded + s.p.missing(why)
 	if m.Method == wire.MethodToolsCall {
 		result := `{"content":[{"type":"text","text":` + string(json.AppendQuote(nil, text)) + `}],"isError":true}`
 		o.say(wire.AppendResult(nil, wire.ID(m.ID), []byte(result)), true)

@@ -21,6 +21,9 @@ const (
 	CodeURLElicitation     = -32042 // asks the client for something; not a failure
 )
 
+// Unrecorded is how a failure begins that no server has said: what replays a recording has no answer.
+const Unrecorded = "The recording that is being replayed has no answer to "
+
 // Error is the reason why a client's message is refused.
 type Error struct {
 	Code    int    // JSON-RPC error code
