@@ -159,8 +159,9 @@ study: ## Check public servers, and write docs/study.md, from the package regist
 	@cd tools/study && go run . -write ../../docs/study.md
 
 .PHONY: frameworks
-frameworks: ## Run agents of real frameworks against a failing server, and write docs/frameworks.md
+frameworks: ## Run servers in Python, and agents of real frameworks against a failing server, and write docs/frameworks.md
 	@tools/frameworks/install.sh
+	@E2E_PYTHON_SERVERS="$${FRAMEWORKS:-$(CURDIR)/.tools/frameworks}" go test ./internal/test/e2e -run '^TestBare$$/^python-'
 	@cd tools/frameworks && go run . -write ../../docs/frameworks.md
 
 .PHONY: cross

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the frameworks that `make frameworks` runs into FRAMEWORKS (.tools/frameworks), each of those for Python into an environment
-# of its own, from the lock files. It needs node with npm, python3 3.11 or later, and the package registries.
+# Installs the frameworks and the servers in Python that `make frameworks` runs into FRAMEWORKS (.tools/frameworks), what is in Python
+# into environments of its own, from the lock files. It needs node with npm, python3 3.11 or later, and the package registries.
 set -eu
 cd "$(dirname "$0")"
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ var alarms = []string{"effect", "Check before", "not known", "before you have fo
 // A model reads at least what the server itself says, and no alarm that is not true.
 func TestBare(t *testing.T) {
 	t.Parallel()
-	for _, server := range append(realServers(), quotedServers()...) {
+	for _, server := range slices.Concat(realServers(), quotedServers(), pythonServers()) {
 		t.Run(server.name, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -75,7 +76,7 @@ func (c toldCall) compare(t *testing.T, was, is string) {
 	facts := c.facts
 	if facts == nil {
 		_, said, _ := strings.Cut(was, ": ")
-		facts = []string{strings.TrimSpace(said)}
+		facts = []string{strings.TrimPrefix(strings.TrimSpace(said), "Error executing tool "+c.tool+": ")}
 	}
 	for _, fact := range facts {
 		if !strings.Contains(is, fact) {

@@ -143,19 +143,25 @@ func overTheirWords(said []quote) func(context.Context, *testing.T, string, bool
 		if through { // like the real servers, it runs as a program with trusted annotations
 			url = start(t, url, "trust_annotations: true", "redact: secrets").url
 		}
-		c := testkit.NewClient(t, url, testkit.Legacy)
-		if _, err := c.Initialize(ctx); err != nil {
-			t.Fatal(err)
-		}
-		var messages []testkit.Message
-		for _, call := range calls {
-			method, params := call.request()
-			answer, err := c.Request(ctx, method, params)
-			if err != nil || answer.Message == nil {
-				t.Fatalf("%s: %v %+v", call.name(), err, answer)
-			}
-			messages = append(messages, *answer.Message)
-		}
-		return messages
+		return messagesOverHTTP(ctx, t, url, calls)
 	}
+}
+
+// messagesOverHTTP returns the answers to the steps of the server at url.
+func messagesOverHTTP(ctx context.Context, t *testing.T, url string, calls []step) []testkit.Message {
+	t.Helper()
+	c := testkit.NewClient(t, url, testkit.Legacy)
+	if _, err := c.Initialize(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var messages []testkit.Message
+	for _, call := range calls {
+		method, params := call.request()
+		answer, err := c.Request(ctx, method, params)
+		if err != nil || answer.Message == nil {
+			t.Fatalf("%s: %v %+v", call.name(), err, answer)
+		}
+		messages = append(messages, *answer.Message)
+	}
+	return messages
 }
