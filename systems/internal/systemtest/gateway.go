@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -46,17 +45,6 @@ func Program(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	return []string{fmt.Sprintf("command: [%q]", self), "env: {" + AsProgram + `: "1"}`}
-}
-
-// Endpoint is the entry for the endpoint of a system over HTTP, to which clients send their own credentials.
-func Endpoint(t *testing.T, s systems.System) []string {
-	t.Helper()
-	names := []string{}
-	for name := range s.Entrance().Header {
-		names = append(names, strings.ToLower(name))
-	}
-	slices.Sort(names)
-	return []string{"url: " + Serve(t, s), "forward: [" + strings.Join(names, ", ") + "]"}
 }
 
 // Gateway starts a gateway in front of one server, called system, until the test ends,

@@ -8,10 +8,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // patience is how long a program may take to end by itself.
@@ -22,7 +22,7 @@ type process struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	lines  chan string // of stdout; closed at its end
-	stderr tail
+	stderr testkit.Buffer
 }
 
 // startNode runs a program in a folder with no environment but PATH and the given variables.
@@ -92,27 +92,4 @@ func (p *process) close() {
 	defer timer.Stop()
 	p.drain()
 	_ = p.cmd.Wait() // the exit status does not matter
-}
-
-// tail keeps the end of what is written to it. It is safe for concurrent use.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-// Write implements [io.Writer].
-func (e *tail) Write(p []byte) (int, error) {
-	const size = 16 << 10
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.text = append(e.text, p[max(0, len(p)-size):]...)
-	e.text = slices.Delete(e.text, 0, max(0, len(e.text)-size))
-	return len(p), nil
-}
-
-// String returns the end of what was written.
-func (e *tail) String() string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return string(e.text)
 }

@@ -30,7 +30,6 @@ type TSClient struct {
 	process       *process
 	number        int // of the last command
 	notifications []json.RawMessage
-	errors        []TSError
 }
 
 // A TSConnect says how a [TSClient] connects.
@@ -42,25 +41,19 @@ type TSConnect struct {
 	Era     testkit.Era
 	// Negotiate lets TSv2 determine the era itself instead of insisting on Era.
 	Negotiate bool
-	// Versions are the protocol versions that TSv2 offers in the legacy era; the default is the SDK's.
-	Versions []string
 	// Capabilities are the client's capabilities, as JSON; the default is elicitation and sampling.
 	Capabilities string
 	// Headers are sent with every request.
 	Headers map[string]string
-	// Timeout of the handshake; the default is the SDK's 60 s.
-	Timeout time.Duration
 }
 
 // A TSError is an error that the SDK threw.
 type TSError struct {
 	Class   string          `json:"class"` // of the object: McpError, StreamableHTTPError, ProtocolError, SdkHttpError, ...
-	Name    string          `json:"name"`
 	Message string          `json:"message"`
 	Code    string          `json:"code"`   // numbers in decimal; empty without one
 	Status  int             `json:"status"` // of HTTP; zero without one
 	Data    json.RawMessage `json:"data"`
-	Cause   *TSError        `json:"cause"`
 }
 
 // Error implements error.
@@ -89,9 +82,9 @@ func (c *TSClient) Connect(ctx context.Context, opts TSConnect) (json.RawMessage
 	case opts.Era == testkit.Modern:
 		era = "modern"
 	}
-	return c.do(ctx, "connect", opts.Timeout, map[string]any{
+	return c.do(ctx, "connect", 0, map[string]any{
 		"url": opts.URL, "start": opts.Command, "env": opts.Environ,
-		"era": era, "versions": opts.Versions, "headers": opts.Headers,
+		"era": era, "headers": opts.Headers,
 		"capabilities": optional(opts.Capabilities),
 	})
 }
@@ -130,12 +123,6 @@ func (c *TSClient) SetHeaders(ctx context.Context, headers map[string]string) er
 	return err
 }
 
-// Terminate ends the session with DELETE.
-func (c *TSClient) Terminate(ctx context.Context) error {
-	_, err := c.do(ctx, "terminate", 0, nil)
-	return err
-}
-
 // Close closes the SDK's client; the program keeps running and may connect again.
 func (c *TSClient) Close(ctx context.Context) error {
 	_, err := c.do(ctx, "close", 0, nil)
@@ -147,14 +134,6 @@ func (c *TSClient) Notifications() []json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.notifications)
-}
-
-// Errors returns the errors that the SDK's onerror handler had received when the last command ended, oldest
-// first.
-func (c *TSClient) Errors() []TSError {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.errors)
 }
 
 // optional returns raw JSON, or nil if there is none, so that JavaScript sees no member at all.
@@ -203,7 +182,6 @@ type tsReply struct {
 	Result        json.RawMessage   `json:"result"`
 	Error         *TSError          `json:"error"`
 	Notifications []json.RawMessage `json:"notifications"`
-	Errors        []TSError         `json:"errors"`
 }
 
 // reply waits for the reply to the last command, and skips replies to commands whose context ended earlier.
@@ -218,7 +196,6 @@ func (c *TSClient) reply(ctx context.Context) (tsReply, error) {
 			return tsReply{}, fmt.Errorf("decode %.200q: %w", line, err)
 		}
 		c.notifications = append(c.notifications, reply.Notifications...)
-		c.errors = append(c.errors, reply.Errors...)
 		if reply.Number == c.number {
 			return reply, nil
 		}

@@ -7,7 +7,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -183,13 +182,3 @@ func starting(made func() (*Process, error)) func() (*Process, error) {
 }
 
 var errNotInstalled = errors.New("not installed: run tools/install-services.sh, as .ci/run does")
-
-// freePort returns a free port on loopback.
-func freePort() (string, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	_, port, err := net.SplitHostPort(ln.Addr().String())
-	return port, errors.Join(err, ln.Close())
-}

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // maxRedisDatabases limits how often a package's tests can use a database of their own.
@@ -51,10 +53,11 @@ func makeRedis() (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redis-server is %w", errNotInstalled)
 	}
-	port, err := freePort()
+	address, err := testkit.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
+	_, port, _ := strings.Cut(address, ":")
 	p, err := newProcess("redis")
 	if err != nil {
 		return nil, err

@@ -18,7 +18,6 @@ await run(async ({ url, start, env, era, headers, timeout, capabilities }, hooks
     client.setRequestHandler(CreateMessageRequestSchema, sample);
   }
   client.fallbackNotificationHandler = async (message) => hooks.notification(message);
-  client.onerror = hooks.error;
   const requestInit = { headers: headers ?? {} };
   const transport = start
     ? stdio(start, env)
@@ -32,7 +31,6 @@ await run(async ({ url, start, env, era, headers, timeout, capabilities }, hooks
     request: ({ method, params, timeout }) => client.request({ method, params }, ResultSchema, { timeout }),
     notify: ({ method, params }) => client.notification({ method, params }),
     headers: ({ headers }) => void (requestInit.headers = headers),
-    terminate: () => transport.terminateSession(),
     close: () => client.close(),
   };
 });

@@ -9,13 +9,12 @@ const modes = { legacy: 'legacy', modern: { pin: newest }, auto: 'auto' };
 // anything is a schema that accepts every result, for methods unknown to the SDK.
 const anything = { '~standard': { version: 1, vendor: 'testkit', validate: (value) => ({ value }) } };
 
-await run(async ({ url, start, env, era, versions, headers, timeout, capabilities }, hooks) => {
+await run(async ({ url, start, env, era, headers, timeout, capabilities }, hooks) => {
   const client = new Client(
     { name: 'testkit-v2', version: '1.0.0' },
     {
       capabilities: capabilities ?? { elicitation: {}, sampling: {} },
       versionNegotiation: { mode: modes[era] },
-      ...(versions ? { supportedProtocolVersions: versions } : {}),
     },
   );
   client.setRequestHandler('elicitation/create', elicit);
@@ -23,7 +22,6 @@ await run(async ({ url, start, env, era, versions, headers, timeout, capabilitie
     client.setRequestHandler('sampling/createMessage', sample);
   }
   client.fallbackNotificationHandler = async (message) => hooks.notification(message);
-  client.onerror = hooks.error;
   const requestInit = { headers: headers ?? {} };
   const transport = start
     ? new StdioClientTransport({ command: start[0], args: start.slice(1), env })
@@ -38,7 +36,6 @@ await run(async ({ url, start, env, era, versions, headers, timeout, capabilitie
     notify: ({ method, params }) => client.notification({ method, params }),
     listen: async ({ filter }) => (await client.listen(filter)).honoredFilter,
     headers: ({ headers }) => void (requestInit.headers = headers),
-    terminate: () => transport.terminateSession(),
     close: () => client.close(),
   };
 });

@@ -3,9 +3,8 @@
 import { createInterface } from 'node:readline';
 
 const notifications = [];
-const errors = [];
 
-process.on('unhandledRejection', (reason) => errors.push(describe(reason)));
+process.on('unhandledRejection', () => {}); // what a command throws is in its reply
 
 // run drives an SDK: connect(options, hooks) resolves to a client whose other commands are functions of one argument.
 export async function run(connect) {
@@ -13,7 +12,6 @@ export async function run(connect) {
   const hooks = {
     notification: (message) => notifications.push(message),
     progress: (params) => notifications.push({ method: 'notifications/progress', params }),
-    error: (error) => errors.push(describe(error)),
   };
   for await (const line of createInterface({ input: process.stdin })) {
     const { command, number, ...args } = JSON.parse(line);
@@ -31,7 +29,6 @@ export async function run(connect) {
       reply.error = describe(error);
     }
     reply.notifications = notifications.splice(0);
-    reply.errors = errors.splice(0);
     process.stdout.write(JSON.stringify(reply) + '\n');
   }
   process.exit(0);
@@ -44,17 +41,15 @@ export const elicit = async () => ({ action: 'accept', content: { name: 'Ada' } 
 export const sample = async () => ({ role: 'assistant', model: 'testkit', content: { type: 'text', text: 'sampled' } });
 
 // describe turns an error into JSON with everything by which a program can distinguish it.
-function describe(error, depth = 0) {
+function describe(error) {
   if (!(error instanceof Error)) {
     return { class: typeof error, message: String(error) };
   }
   return {
     class: error.constructor.name,
-    name: error.name,
     message: error.message,
     code: error.code === undefined ? undefined : String(error.code),
     status: error.status,
     data: error.data,
-    cause: error.cause === undefined || depth > 3 ? undefined : describe(error.cause, depth + 1),
   };
 }
