@@ -73,7 +73,7 @@ func (c *checkFiles) onStdout(json bool) (flag string, err error) {
 // baseline reads the baseline; nil: there is none.
 func (c *checkFiles) baseline() (*check.Baseline, error) {
 	if c.Baseline == "" {
-		return nil, nil //nolint:nilnil // most runs have none
+		return nil, nil // most runs have none
 	}
 	src, err := os.ReadFile(filepath.Clean(c.Baseline))
 	if err != nil {

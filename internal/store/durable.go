@@ -91,7 +91,7 @@ func (d *durable) transaction(ctx context.Context, together []*write) (err error
 	if err != nil {
 		return fmt.Errorf("reach the store: %w", err)
 	}
-	defer tx.Rollback()                //nolint:errcheck // after a commit there is nothing to undo
+	defer tx.Rollback()
 	each := context.WithoutCancel(ctx) // the driver starts a goroutine for each statement that could be cancelled
 	for _, w := range together {
 		if w.err = w.do(each, prepared{tx, d}); w.err != nil && !isAlone(w.err) {

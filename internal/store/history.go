@@ -115,7 +115,7 @@ func (j *Journal) note(ctx context.Context, bars []*bar, began, ends time.Time) 
 	if err != nil {
 		return fmt.Errorf("count failures: %w", err)
 	}
-	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to undo
+	defer tx.Rollback()
 	const write, again = "INSERT INTO journal_bars (length, server, began, kind, failures) ",
 		" ON CONFLICT (length, server, began, kind) DO UPDATE SET failures = excluded.failures"
 	for part := range slices.Chunk(bars, maxRows) {

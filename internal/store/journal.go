@@ -127,7 +127,7 @@ func (j *Journal) Append(ctx context.Context, entries []*Entry) (size int64, err
 	if err != nil {
 		return 0, fmt.Errorf("write the journal: %w", err)
 	}
-	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to undo
+	defer tx.Rollback()
 	var insert *sql.Stmt
 	for part := range slices.Chunk(entries, j.s.rows) {
 		var all []any
@@ -234,7 +234,7 @@ func (j *Journal) Prune(ctx context.Context, before time.Time, bytes int64) (pru
 	if err != nil {
 		return 0, false, fmt.Errorf("prune the journal: %w", err)
 	}
-	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to undo
+	defer tx.Rollback()
 	last, pruned, n, err := oldest(ctx, tx, most, func(seq, gone int64) bool { return seq < seqAt(before) || gone < bytes })
 	if err != nil || n == 0 {
 		return 0, false, err

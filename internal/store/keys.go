@@ -83,7 +83,7 @@ func (k *Keys) Used(ctx context.Context, last map[string]time.Time) error {
 	if err != nil {
 		return fmt.Errorf("note the use of keys: %w", err)
 	}
-	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to undo
+	defer tx.Rollback()
 	const use = "UPDATE api_keys SET last_used = $2 WHERE id = $1 AND last_used < $2"
 	for _, id := range slices.Sorted(maps.Keys(last)) { // always in the same order, or two processes would deadlock
 		if _, err := tx.ExecContext(ctx, use, id, micros(last[id])); err != nil {

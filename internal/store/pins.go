@@ -62,7 +62,7 @@ func (p *Pins) Save(ctx context.Context, server string, c *pin.Changes) (saved b
 	if err != nil {
 		return false, fmt.Errorf("write pins: %w", err)
 	}
-	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to undo
+	defer tx.Rollback()
 	done, err := tx.ExecContext(ctx, "INSERT INTO pin_servers (server, revision, whole) VALUES ($1, 1, $2) ON CONFLICT (server) DO UPDATE "+
 		"SET revision = pin_servers.revision + 1, whole = excluded.whole WHERE pin_servers.revision = $3", server, bit(c.Whole), c.Since)
 	if err != nil {

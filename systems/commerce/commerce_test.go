@@ -252,7 +252,8 @@ func list[T any](t *testing.T, client systemtest.Client, tool, arguments string)
 		Items   []T  `json:"items"`
 	}
 	r := client.Call(t, tool, arguments)
-	if r.Object(t, 0, &answer); !answer.Success {
+	r.Object(t, 0, &answer)
+	if !answer.Success {
 		t.Fatalf("%s %s: %s", tool, arguments, r.Result)
 	}
 	return answer.Items

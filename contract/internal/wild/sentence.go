@@ -127,20 +127,21 @@ func spokenFields(n *json.Node, depth int) string {
 }
 
 // vagueSentences say that something went wrong, and not what. The phrases of the HTTP statuses are added to them.
-var vagueSentences = map[string]bool{
+var vagueSentences = withStatusTexts(map[string]bool{
 	"validation failed": true, "validation error": true, "invalid request": true, "invalid argument": true,
 	"invalid arguments": true, "invalid argument(s)": true, "invalid parameter": true, "invalid parameters": true,
 	"invalid input": true, "error": true, "failed": true, "failure": true, "generic error": true, "an error occurred": true,
 	"server error": true, "invalid_request": true, "invalid_argument": true, "bad_request": true, "record not found": true,
 	"request validation failed": true,
-}
+})
 
-func init() { //nolint:gochecknoinits // the phrases are the standard library's
+func withStatusTexts(sentences map[string]bool) map[string]bool {
 	for status := http.StatusBadRequest; status < 600; status++ {
 		if text := http.StatusText(status); text != "" {
-			vagueSentences[strings.ToLower(text)] = true
+			sentences[strings.ToLower(text)] = true
 		}
 	}
+	return sentences
 }
 
 // isVague reports whether a sentence says no more than a status or a code does.

@@ -10,9 +10,8 @@ import (
 )
 
 // waitUnits are units of time as people and programs write them.
-var waitUnits = map[string]time.Duration{}
-
-func init() { //nolint:gochecknoinits // the table is easier to read by columns
+var waitUnits = func() map[string]time.Duration {
+	units := map[string]time.Duration{}
 	for size, spellings := range map[time.Duration]string{
 		time.Millisecond: "ms msec msecs millisecond milliseconds",
 		time.Second:      "s sec secs second seconds",
@@ -21,10 +20,11 @@ func init() { //nolint:gochecknoinits // the table is easier to read by columns
 		24 * time.Hour:   "d day days",
 	} {
 		for spelling := range strings.FieldsSeq(spellings) {
-			waitUnits[spelling] = size
+			units[spelling] = size
 		}
 	}
-}
+	return units
+}()
 
 // spelledWait reads the wait at the start of text, such as 12s, 1m30.5s, "2 minutes and 5 seconds" or PT30S.
 // It also returns the length of the text that it read, or 0 if there is no wait. A number alone counts as

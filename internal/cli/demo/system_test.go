@@ -203,7 +203,8 @@ func TestSettingsOnStdio(t *testing.T) {
 			go func() { _, _ = io.WriteString(client, call) }()
 			lines := bufio.NewScanner(answers)
 			lines.Scan()
-			if lines.Scan(); !strings.Contains(lines.Text(), tt.want) {
+			lines.Scan()
+			if !strings.Contains(lines.Text(), tt.want) {
 				t.Errorf("%s", lines.Text())
 			}
 			_ = client.Close()

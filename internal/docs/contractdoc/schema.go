@@ -34,7 +34,8 @@ func Schema(c *contract.Contract) []byte {
 		text.Text("pattern", pattern(line))
 		defs.Object("text", text)
 	}
-	if d.toolResultSchemas(&defs); len(defs) > 0 {
+	d.toolResultSchemas(&defs)
+	if len(defs) > 0 {
 		s.Object("$defs", defs)
 	}
 	raw := s.AppendTo(nil)

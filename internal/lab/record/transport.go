@@ -73,7 +73,7 @@ func kept(header http.Header) map[string]string {
 type roundTrip struct {
 	r      *Recorder
 	in     string
-	ctx    context.Context //nolint:containedctx // the request's
+	ctx    context.Context // the request's
 	head   *fileEntry      // of the answer
 	events *Lines          // nil: the answer is one text
 	data   []byte          // of the event that is being read

@@ -9,7 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/test/testkit/browser"
 )
 
-var screenshots = flag.Bool("screenshots", false, "take the screenshots in docs/console anew") //nolint:gochecknoglobals // a test flag
+var screenshots = flag.Bool("screenshots", false, "take the screenshots in docs/console anew")
 
 // pictures maps the names of the screenshots' files to pages.
 func (w *world) pictures() map[string]string {

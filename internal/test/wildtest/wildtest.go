@@ -83,7 +83,8 @@ func (w *Want) Wrong(e *recourse.Error) string {
 			params = append(params, v.Param)
 		}
 		want := slices.Sorted(slices.Values(w.Violations))
-		if slices.Sort(params); !slices.Equal(params, want) {
+		slices.Sort(params)
+		if !slices.Equal(params, want) {
 			wrong = append(wrong, "violations of ["+strings.Join(params, " ")+"] instead of ["+strings.Join(want, " ")+"]")
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	parser "github.com/a-h/templ/parser/v2"
 )
 
-var update = flag.Bool("update", false, "generate the code of templates anew") //nolint:gochecknoglobals // a test flag
+var update = flag.Bool("update", false, "generate the code of templates anew")
 
 func TestTemplates(t *testing.T) {
 	t.Parallel()

@@ -24,7 +24,7 @@ type Proxy struct {
 func New(to string, every int, by time.Duration) (*Proxy, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says it all
+		return nil, err
 	}
 	p := &Proxy{Address: ln.Addr().String(), ln: ln, to: to, every: int64(every), by: by}
 	go func() {
@@ -43,7 +43,7 @@ func New(to string, every int, by time.Duration) (*Proxy, error) {
 func (p *Proxy) Answers() int64 { return p.answers.Load() }
 
 // Close ends the proxy. Its connections end with their clients or servers.
-func (p *Proxy) Close() error { return p.ln.Close() } //nolint:wrapcheck // it says it all
+func (p *Proxy) Close() error { return p.ln.Close() }
 
 func (p *Proxy) serve(client net.Conn) {
 	defer client.Close()
