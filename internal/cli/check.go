@@ -22,16 +22,16 @@ import (
 
 // checkCommand grades how a server fails.
 type checkCommand struct {
-	URL      string        `arg:"" optional:"" help:"Endpoint of an MCP server. For one on stdio, give its command after -- instead."`
+	URL      string        `arg:"" optional:"" help:"${check_url}"`
 	Header   []string      `placeholder:"HEADER" sep:"none" help:"Header for that server, as 'Name: value'."`
 	Mode     string        `enum:"static,safe,owner,wired" default:"safe" help:"How far to go (safe); docs/checks.md."`
 	Writes   string        `placeholder:"FILE" help:"Calls that the modes owner and wired may make, in a sandbox."`
 	Provider string        `placeholder:"FILE" help:"Recording of what the server's services answer; made if it is not there."`
 	Seed     int           `default:"1" placeholder:"NUMBER" help:"Another one for each run in the same sandbox (1)."`
 	Contract string        `placeholder:"NAME" help:"Contract that the server promises: a built-in one, or a file."`
-	ReadOnly []string      `placeholder:"TOOL" help:"Tools that only read although they do not say so; * stands for any letters."`
+	ReadOnly []string      `placeholder:"TOOL" help:"${check_read_only}"`
 	Timeout  time.Duration `default:"10s" placeholder:"DURATION" help:"How long an answer may take (10s)."`
-	FailOn   string        `enum:"write,hides,leaks,unhelpful,protocol,none" default:"hides" help:"Least harm for exit code 1 (hides)."`
+	FailOn   string        `enum:"write,hides,leaks,unhelpful,protocol,none" default:"hides" help:"${check_fail_on}"`
 	DryRun   bool          `help:"Print what would be called, and call no tool."`
 	JSON     bool          `help:"Print the report as JSON."`
 

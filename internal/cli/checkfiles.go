@@ -16,15 +16,15 @@ import (
 // checkFiles are the files that a check writes.
 type checkFiles struct {
 	SARIF         string `placeholder:"FILE" group:"files" help:"Write the findings in SARIF 2.1.0, for code scanning."`
-	JUnit         string `name:"junit" placeholder:"FILE" group:"files" help:"Write a test result for each rule, as JUnit does."`
+	JUnit         string `name:"junit" placeholder:"FILE" group:"files" help:"${check_files_junit}"`
 	HTML          string `name:"html" placeholder:"FILE" group:"files" help:"Write a page of one file, with the evidence."`
 	Markdown      string `placeholder:"FILE" group:"files" help:"Write a summary in Markdown."`
 	Badge         string `placeholder:"FILE" group:"files" help:"Write the grade as a small picture, in SVG."`
 	Baseline      string `placeholder:"FILE" group:"files" help:"Findings that are known, and do not fail the check."`
 	WriteBaseline string `placeholder:"FILE" group:"files" help:"Write all findings as a baseline."`
-	Entry         string `placeholder:"FILE" group:"files" help:"Write the server's entry for recourse.yaml, as far as it is known."`
+	Entry         string `placeholder:"FILE" group:"files" help:"${check_files_entry}"`
 	Draft         string `placeholder:"FILE" group:"files" help:"Write the failures that were seen as a contract."`
-	Traceability  string `placeholder:"FILE" group:"files" help:"Write what was tested of the specification, in SEP-2484's form."`
+	Traceability  string `placeholder:"FILE" group:"files" help:"${check_files_traceability}"`
 }
 
 // output is a file that is written in a form.

@@ -44,7 +44,7 @@ type commands struct {
 	Doctor  doctorCommand     `cmd:"" group:"front" help:"Look for what will go wrong with a configuration."`
 	Import  importCommand     `cmd:"" group:"front" help:"Draft a configuration from the description of an HTTP API."`
 
-	Call  client.CallCommand  `cmd:"" group:"call" help:"Call a tool of an MCP server, with an exit code for each sort of failure."`
+	Call  client.CallCommand  `cmd:"" group:"call" help:"${commands_call}"`
 	Tools client.ToolsCommand `cmd:"" group:"call" help:"List the tools of an MCP server."`
 	Check checkCommand        `cmd:"" group:"call" help:"Grade how an MCP server fails, with the line that mends each finding."`
 
@@ -106,6 +106,7 @@ func Run(ctx context.Context, env Environment) (code int) {
 	args, command := splitArgs(env.Args)
 	parser, err := kong.New(&c,
 		kong.Name("recourse"), kong.Description(description),
+		helpTexts,
 		kong.Vars{"systems": strings.Join(demo.Systems(), ", "), "version": versionLine(), "hosts": strings.Join(hosts.Names(), ", ")},
 		kong.Writers(env.Stdout, env.Stderr), kong.Exit(func(code int) { exited = code }),
 		kong.ExplicitGroups(groups), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),

@@ -12,7 +12,7 @@ type configCommand struct {
 
 // configShowCommand shows a configuration as the gateway reads it.
 type configShowCommand struct {
-	Config string `short:"c" default:"recourse.yaml" placeholder:"FILE" help:"Configuration file (default: recourse.yaml)."`
+	Config string `short:"c" default:"recourse.yaml" placeholder:"FILE" help:"${config_file}"`
 }
 
 // Help shows an example.

@@ -9,7 +9,7 @@ import (
 // contractGen writes a contract as source code.
 type contractGen struct {
 	Contract string `arg:"" help:"Name of a built-in contract, or a contract file."`
-	Lang     string `required:"" enum:"ts,python,json" placeholder:"LANGUAGE" help:"ts (TypeScript), python, or json: for clients in both."`
+	Lang     string `required:"" enum:"ts,python,json" placeholder:"LANGUAGE" help:"${contract_gen_lang}"`
 }
 
 // Help shows an example.

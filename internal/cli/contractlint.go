@@ -17,7 +17,7 @@ import (
 type contractLint struct {
 	client.ServerFlags `embed:""`
 
-	Files []string `arg:"" help:"Contract or family files, which may extend earlier ones, or built-in names. After --, a server's command."`
+	Files []string `arg:"" help:"${contract_lint_files}"`
 }
 
 // Help shows examples.

@@ -31,14 +31,14 @@ import (
 
 // importCommand drafts configurations from other descriptions.
 type importCommand struct {
-	OpenAPI importOpenAPI `cmd:"" name:"openapi" help:"Draft a configuration and a contract for an HTTP API from its OpenAPI description."`
+	OpenAPI importOpenAPI `cmd:"" name:"openapi" help:"${import_openapi}"`
 }
 
 // importOpenAPI drafts a configuration for an HTTP API.
 type importOpenAPI struct {
 	Source string `arg:"" name:"description" help:"File or URL of the description."`
-	Name   string `placeholder:"NAME" help:"Name of the server and its contract (default: from the description's title)."`
-	Output string `short:"o" default:"recourse.yaml" placeholder:"FILE" help:"File to write, with the contract beside it."`
+	Name   string `placeholder:"NAME" help:"${import_openapi_name}"`
+	Output string `short:"o" default:"recourse.yaml" placeholder:"FILE" help:"${import_openapi_output}"`
 }
 
 // Help shows an example.

@@ -23,8 +23,8 @@ import (
 
 // initCommand writes a first configuration.
 type initCommand struct {
-	Output   string `short:"o" default:"recourse.yaml" placeholder:"FILE" help:"File to write (default: recourse.yaml)."`
-	URL      string `placeholder:"URL" help:"Endpoint of the MCP server. For a stdio server, give its command after -- instead."`
+	Output   string `short:"o" default:"recourse.yaml" placeholder:"FILE" help:"${init_output}"`
+	URL      string `placeholder:"URL" help:"${init_url}"`
 	Name     string `placeholder:"NAME" help:"Name of the server: lower-case letters, digits, - and _."`
 	Contract string `placeholder:"NAME" help:"Contract in which failures reach clients (default: recourse)."`
 	TokenEnv string `placeholder:"VARIABLE" help:"Environment variable with the bearer token that the server needs."`

@@ -34,7 +34,7 @@ Example:
 type injectRun struct {
 	injectFlags `embed:""`
 
-	URL     string `arg:"" optional:"" help:"Endpoint of the MCP server. For a stdio server, give its command after -- instead."`
+	URL     string `arg:"" optional:"" help:"${init_url}"`
 	Faults  string `placeholder:"FILE" help:"Fault file: which calls fail, and how."`
 	Listen  string `default:"127.0.0.1:8788" placeholder:"ADDR" help:"Address to listen on (default: 127.0.0.1:8788)."`
 	Control string `placeholder:"ADDR" help:"Loopback address at which tests read the ledger and change the faults."`
@@ -54,7 +54,7 @@ type injectFlags struct {
 	Times    *int          `placeholder:"N" help:"Number of calls that fail; all others succeed."`
 	Rate     *float64      `placeholder:"PART" help:"Fraction of the calls that fail, such as 0.1."`
 	AtMost   *int          `placeholder:"N" help:"Maximum number of calls that fail at the same time."`
-	Effect   inject.Effect `enum:",before,after" default:"" placeholder:"EFFECT" help:"before or after: whether the server gets the call."`
+	Effect   inject.Effect `enum:",before,after" default:"" placeholder:"EFFECT" help:"${inject_flags_effect}"`
 	Seed     *int64        `placeholder:"N" help:"Chooses which calls a rate affects; overrides the file's (default: 1)."`
 }
 

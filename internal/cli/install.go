@@ -24,7 +24,7 @@ import (
 
 // installCommand puts the wrapper into hosts files.
 type installCommand struct {
-	File    string `arg:"" optional:"" help:"File in which a host lists its MCP servers, such as .mcp.json or config.toml."`
+	File    string `arg:"" optional:"" help:"${install_file}"`
 	Host    string `placeholder:"NAME" help:"Find the files of a host: ${hosts}."`
 	DryRun  bool   `help:"Show the diff, and write nothing."`
 	Undo    bool   `help:"Remove the wrapper again."`

@@ -18,9 +18,9 @@ import (
 
 // recordCommand keeps a session.
 type recordCommand struct {
-	URL    string `arg:"" optional:"" help:"Endpoint of an MCP server. For one on stdio, give its command after -- instead."`
+	URL    string `arg:"" optional:"" help:"${check_url}"`
 	Output string `short:"o" required:"" placeholder:"FILE" help:"The recording. One that is there is continued."`
-	Listen string `default:"127.0.0.1:8788" placeholder:"ADDR" help:"Address to listen on, for a URL (127.0.0.1:8788)."`
+	Listen string `default:"127.0.0.1:8788" placeholder:"ADDR" help:"${record_listen}"`
 	Max    string `default:"64MiB" placeholder:"SIZE" help:"How large the recording may become (64MiB)."`
 }
 
@@ -111,9 +111,9 @@ func recordProgram(ctx context.Context, env *term.Environment, command term.Serv
 // replayCommand plays a recording.
 type replayCommand struct {
 	File   string    `arg:"" help:"The recording."`
-	Listen string    `placeholder:"ADDR" help:"Serve it over HTTP at this address, instead of standard input and output."`
-	By     record.By `enum:"arguments,order" default:"arguments" help:"How a call is found: by its arguments (default), or in order."`
-	Speed  float64   `default:"0" placeholder:"TIMES" help:"1 keeps the recorded pauses, 2 halves them, 0 skips them (default)."`
+	Listen string    `placeholder:"ADDR" help:"${replay_listen}"`
+	By     record.By `enum:"arguments,order" default:"arguments" help:"${replay_by}"`
+	Speed  float64   `default:"0" placeholder:"TIMES" help:"${replay_speed}"`
 }
 
 // Help shows examples.

@@ -31,7 +31,7 @@ type Operation struct {
 	// Whether these operations change nothing, so that a failed one may be repeated.
 	ReadOnly *bool `yaml:"read_only" default:"(true for GET, HEAD and OPTIONS)"`
 	// Whether doing it twice has the same effect as doing it once.
-	Idempotent *bool `yaml:"idempotent" default:"(true for PUT and DELETE, and where the header Idempotency-Key is declared)"`
+	Idempotent *bool `yaml:"idempotent" default:"(true for PUT, DELETE, and with a declared header Idempotency-Key)"`
 	// Name of the tool. The route must apply to one operation only.
 	Name string `yaml:"name" default:"(the operationId, or method and path)"`
 	// Replaces the server's timeout for these tools.

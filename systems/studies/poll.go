@@ -21,7 +21,7 @@ const (
 // waiting holds the arguments for waiting for work that takes long.
 type waiting struct {
 	Wait    bool `json:"wait,omitempty"    jsonschema:"wait until the work has ended; false unless said otherwise"`
-	Timeout *int `json:"timeout,omitempty" jsonschema:"how long to wait, in seconds, from 1 to 600; 60 unless said otherwise"`
+	Timeout *int `json:"timeout,omitempty" jsonschema:"seconds to wait, from 1 to 600; 60 unless said otherwise"`
 }
 
 func (w waiting) check() error {

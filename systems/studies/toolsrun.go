@@ -14,9 +14,9 @@ type dispatchArgs struct {
 
 	StudyID      string   `json:"study_id"`
 	IterationID  string   `json:"iteration_id,omitempty" jsonschema:"such as i-1; the first one unless said otherwise"`
-	PersonIDs    []string `json:"person_ids,omitempty"   jsonschema:"who is asked, at most 20 people who are attached to the iteration"`
+	PersonIDs    []string `json:"person_ids,omitempty"   jsonschema:"who is asked: at most 20 people of the iteration"`
 	Country      string   `json:"country,omitempty"      jsonschema:"in place of person_ids: people of that country"`
-	Count        *int     `json:"count,omitempty"        jsonschema:"in place of person_ids: how many, at most 20; 5 unless said otherwise"`
+	Count        *int     `json:"count,omitempty"        jsonschema:"in place of person_ids: how many, up to 20; usually 5"`
 	Instructions string   `json:"instructions,omitempty" jsonschema:"what people are told beforehand"`
 }
 

@@ -14,7 +14,7 @@ type getStudyArgs struct {
 	StudyID       string `json:"study_id,omitempty"       jsonschema:"such as s-1"`
 	WorkspaceID   string `json:"workspace_id,omitempty"   jsonschema:"lists the studies of a workspace"`
 	ParticipantID string `json:"participant_id,omitempty" jsonschema:"such as t-1: the responses of a participant"`
-	View          string `json:"view,omitempty"           jsonschema:"of a study: summary, full, per_participant, transcripts or insights"`
+	View          string `json:"view,omitempty"           jsonschema:"summary, full, per_participant, transcripts, insights"`
 	Lean          bool   `json:"lean,omitempty"           jsonschema:"of a study: its progress alone, as it is without view"`
 }
 

@@ -29,9 +29,9 @@ type CallCommand struct {
 
 	Tool      string         `arg:"" help:"Name of the tool."`
 	Arguments []string       `arg:"" optional:"" help:"Its arguments: one JSON object, or NAME=VALUE with plain text or JSON."`
-	Reads     []string       `placeholder:"NAME" help:"Contract that the server follows, and families of failures: weak signs count."`
-	Timeout   *time.Duration `placeholder:"DURATION" help:"How long the call may take (1m; with --recover 5m: three retries fit)."`
-	Recover   bool           `help:"Wait, repeat and verify as the contract of --reads asks of a client, and report it on standard error."`
+	Reads     []string       `placeholder:"NAME" help:"${call_reads}"`
+	Timeout   *time.Duration `placeholder:"DURATION" help:"${call_timeout}"`
+	Recover   bool           `help:"${call_recover}"`
 	Key       string         `placeholder:"KEY" help:"Idempotency key of the call, the same for each repetition (docs/once.md)."`
 	JSON      bool           `help:"Print the whole result as JSON."`
 }

@@ -23,7 +23,7 @@ import (
 
 // ServerFlags name the MCP server that a command connects to.
 type ServerFlags struct {
-	Server string   `placeholder:"URL" help:"Endpoint of an MCP server over HTTP. For a stdio server, give its command after -- instead."`
+	Server string   `placeholder:"URL" help:"${server_flags_server}"`
 	Header []string `placeholder:"HEADER" sep:"none" help:"Header for that server, as 'Name: value'."`
 }
 

@@ -16,8 +16,8 @@ import (
 
 // StoreFlags say where a command finds a gateway's store.
 type StoreFlags struct {
-	Config string `short:"c" default:"recourse.yaml" placeholder:"FILE" help:"File that names the store (default: recourse.yaml)."`
-	Store  string `placeholder:"ADDRESS" help:"The store itself, instead of a configuration file: sqlite:FILE or postgres://..."`
+	Config string `short:"c" default:"recourse.yaml" placeholder:"FILE" help:"${store_flags_config}"`
+	Store  string `placeholder:"ADDRESS" help:"${store_flags_store}"`
 }
 
 // Open opens the store that the flags select.

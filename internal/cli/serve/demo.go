@@ -16,9 +16,9 @@ import (
 // DemoCommand shows what Recourse does.
 type DemoCommand struct {
 	Name   string   `arg:"" optional:"" help:"A reference system (${systems}), api, or all."`
-	Listen string   `placeholder:"ADDR" help:"Address to serve at (default: 127.0.0.1:8787, or a free port if that one is taken)."`
+	Listen string   `placeholder:"ADDR" help:"${demo_listen}"`
 	Once   bool     `help:"Exit after the calls instead of continuing to serve."`
-	With   []string `placeholder:"SETTING" sep:"none" help:"Change the system: NAME or NAME=VALUE, listed below. Can be repeated."`
+	With   []string `placeholder:"SETTING" sep:"none" help:"${demo_with}"`
 	Stdio  bool     `help:"Run the reference system on standard input and output, without the calls."`
 }
 

@@ -22,10 +22,10 @@ import (
 
 // Command is the command serve, which runs the gateway.
 type Command struct {
-	Config    string           `short:"c" default:"recourse.yaml" placeholder:"FILE" help:"Configuration file (default: recourse.yaml)."`
-	HostsFile string           `placeholder:"FILE" help:"Serve the MCP servers that a host lists in this file, without a configuration."`
+	Config    string           `short:"c" default:"recourse.yaml" placeholder:"FILE" help:"${config_file}"`
+	HostsFile string           `placeholder:"FILE" help:"${served_hosts}"`
 	Listen    string           `placeholder:"ADDR" help:"Address to listen on; overrides the file's."`
-	Log       config.LogFormat `enum:",auto,text,json" default:"" placeholder:"FORMAT" help:"text, json, or auto: text on a terminal."`
+	Log       config.LogFormat `enum:",auto,text,json" default:"" placeholder:"FORMAT" help:"${log_format}"`
 	LogLevel  config.LogLevel  `enum:",debug,info,warn,error" default:"" placeholder:"LEVEL" help:"debug, info, warn or error."`
 	Check     bool             `help:"Only check whether the files can be served, and where."`
 }

@@ -30,8 +30,8 @@ type WrapCommand struct {
 	HostsFile string           `placeholder:"FILE" help:"File in which a host lists its MCP servers, one of which to run."`
 	URL       string           `name:"url" placeholder:"URL" help:"Endpoint of a server over HTTP, instead of a command."`
 	Journal   bool             `help:"Keep what becomes of calls, where recourse failures finds it without a flag."`
-	Server    string           `placeholder:"NAME" help:"Which server of the configuration or hosts file; required if there are several."`
-	Log       config.LogFormat `enum:",auto,text,json" default:"" placeholder:"FORMAT" help:"text, json, or auto: text on a terminal."`
+	Server    string           `placeholder:"NAME" help:"${wrap_server}"`
+	Log       config.LogFormat `enum:",auto,text,json" default:"" placeholder:"FORMAT" help:"${log_format}"`
 	LogLevel  config.LogLevel  `enum:",debug,info,warn,error" default:"" placeholder:"LEVEL" help:"debug, info, warn or error."`
 	Command   []string         `arg:"" optional:"" passthrough:"" help:"Command and arguments of the server, after --."`
 }

@@ -21,14 +21,14 @@ import (
 type ExplainCommand struct {
 	load.StoreFlags `embed:""`
 
-	File     string   `arg:"" help:"File with the answer, - for standard input, or the id of a request that is in a gateway's journal."`
+	File     string   `arg:"" help:"${explain_file}"`
 	Contract string   `placeholder:"NAME" help:"Also show the failure as this contract writes it: its name or file."`
 	All      bool     `help:"Also show the failure as every built-in contract writes it."`
-	Reads    []string `placeholder:"NAME" help:"Contract that the server follows, and families of failures: their weak signs count."`
-	Writes   bool     `help:"The tool that failed is known to write; the default is that nobody says what it does." xor:"nature"`
+	Reads    []string `placeholder:"NAME" help:"${explain_reads}"`
+	Writes   bool     `help:"${explain_writes}" xor:"nature"`
 	ReadOnly bool     `help:"The tool that failed is known to only read." xor:"nature"`
-	Trusted  bool     `help:"The server's word on the effect and on what to do next counts, as with trusted: true in its entry."`
-	Args     string   `placeholder:"JSON" help:"Arguments of the call: what stands in them is not masked in what clients are told."`
+	Trusted  bool     `help:"${explain_trusted}"`
+	Args     string   `placeholder:"JSON" help:"${explain_args}"`
 	Tool     string   `placeholder:"NAME" help:"Name of the tool that failed, for advice that names it."`
 	JSON     bool     `help:"Print the result as one JSON object; its failure is null for a success."`
 }
@@ -97,7 +97,9 @@ func (c *ExplainCommand) Run(ctx context.Context, env *term.Environment) error {
 }
 
 // forms returns the failure as each of the contracts writes it, by their names.
-func forms(reading *explain.Reading, set *contract.Set, shown []*contract.Contract, of explain.ToolFacts) (map[string]explain.WireForm, error) {
+func forms(
+	reading *explain.Reading, set *contract.Set, shown []*contract.Contract, of explain.ToolFacts,
+) (map[string]explain.WireForm, error) {
 	if reading.Failure == nil || len(shown) == 0 {
 		return nil, nil
 	}

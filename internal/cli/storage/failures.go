@@ -34,7 +34,7 @@ type FailuresCommand struct {
 	Kind   string `placeholder:"KIND" help:"Only failures of this kind, such as timeout."`
 	Origin string `placeholder:"WHO" help:"Only failures of the caller, gateway, server or provider."`
 	Caller string `placeholder:"NAME" help:"Only calls of this caller or organisation."`
-	Since  string `placeholder:"WHEN" help:"Only calls that ended since then: 30m, 12h, 7d, or a time such as 2026-11-23T10:00:00Z."`
+	Since  string `placeholder:"WHEN" help:"${failures_since}"`
 	Limit  int    `default:"50" placeholder:"N" help:"How many at most, the latest ones (default: 50)."`
 	All    bool   `help:"Also list the calls that succeeded, as far as the journal keeps them."`
 	Follow bool   `short:"f" help:"Go on listing calls as they fail, until Ctrl-C."`

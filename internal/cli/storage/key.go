@@ -140,7 +140,7 @@ func keyState(key *store.Key, now time.Time) string {
 type keyRevokeCommand struct {
 	load.StoreFlags `embed:""`
 
-	ID string `arg:"" placeholder:"ID" help:"Id of the key: what stands between rk_ and the next _. key ls lists them."`
+	ID string `arg:"" placeholder:"ID" help:"${key_revoke_id}"`
 }
 
 // Run revokes the key.

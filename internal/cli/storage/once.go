@@ -71,7 +71,7 @@ const shownID = 12
 type aCall struct {
 	load.StoreFlags `embed:""`
 
-	ID string `arg:"" placeholder:"ID" help:"Id of the call or its beginning, as once ls shows it, or that of the request."`
+	ID string `arg:"" placeholder:"ID" help:"${call_id}"`
 }
 
 // find returns the only call with that id, and the store, which has to be closed.
@@ -165,7 +165,7 @@ type onceSettleCommand struct {
 	aCall `embed:""`
 
 	Landed    bool `xor:"what" required:"" help:"It has happened: repetitions are told so."`
-	NotLanded bool `xor:"what" required:"" help:"It has certainly not happened, and will not: the next repetition is made."`
+	NotLanded bool `xor:"what" required:"" help:"${once_settle_not_landed}"`
 }
 
 // Help shows an example.
