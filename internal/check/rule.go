@@ -75,6 +75,9 @@ type Rule struct {
 	// Judged says what people found who looked at answers of real servers that trip it; empty: nobody has.
 	Judged string `yaml:"judged"`
 
+	// Studied says the same of what the study of public servers has found.
+	Studied string `yaml:"studied"`
+
 	Group string
 }
 

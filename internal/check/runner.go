@@ -140,8 +140,8 @@ const probeStart probe = "initialize"
 // initialize begins the session. A server that refuses it may be of the modern era, which has none.
 func (r *runner) initialize() bool {
 	first := step{probe: probeStart}
-	if r.t.modern {
-		return true
+	if r.t.modern { // which has no session to begin; the first answer may take long all the same
+		return !r.heed(r.ask(starting*r.options.Timeout, first, r.message(wire.MethodToolsList, noParams)))
 	}
 	x := r.ask(starting*r.options.Timeout, first, r.message(wire.MethodInitialize, initializeParams(wire.Version20251125)))
 	if x.said.failed || x.answer.Status >= http.StatusBadRequest {

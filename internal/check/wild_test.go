@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -207,6 +208,48 @@ func TestFirstListMayTakeLong(t *testing.T) {
 	if within < 2*time.Hour {
 		t.Errorf("only %s", within)
 	}
+}
+
+// So may the first answer in a connection of the modern era, where nothing begins a session.
+func TestFirstAnswerInModernMayTakeLong(t *testing.T) {
+	t.Parallel()
+	to := erasServer(t, func(next http.Handler) http.Handler { return next })
+	slow := &slowStart{Server: to, took: map[server.Conn]time.Duration{}}
+	report := check.Check(t.Context(), slow, check.Options{Mode: check.Safe, Timeout: time.Hour})
+	if len(report.Server.Eras) != 2 || len(slow.took) < 3 {
+		t.Fatalf("eras: %v, connections: %d", report.Server.Eras, len(slow.took))
+	}
+	for _, within := range slow.took {
+		if within < 2*time.Hour {
+			t.Errorf("only %s", within)
+		}
+	}
+}
+
+// slowStart notes how long the first answer but that to server/discover may take in each connection.
+type slowStart struct {
+	server.Server
+
+	took map[server.Conn]time.Duration
+}
+
+type slowConn struct {
+	server.Conn
+
+	of *slowStart
+}
+
+func (s *slowStart) Open(ctx context.Context) (server.Conn, error) {
+	conn, err := s.Server.Open(ctx)
+	return &slowConn{conn, s}, err
+}
+
+func (c *slowConn) Send(ctx context.Context, m server.Message) server.Answer {
+	end, limited := ctx.Deadline()
+	if _, known := c.of.took[c]; m.ID != "" && limited && !known && !strings.Contains(string(m.Text), "server/discover") {
+		c.of.took[c] = time.Until(end)
+	}
+	return c.Conn.Send(ctx, m)
 }
 
 // A tool that ignores an argument that it does not have, and says so, hides nothing.

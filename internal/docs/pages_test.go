@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,7 +53,7 @@ func between(text, begin, end string) (inner string, found bool) {
 func fill(t *testing.T, page string) string {
 	t.Helper()
 	parsed, err := template.New(filepath.Base(page)).Funcs(template.FuncMap{
-		"rules": check.Rules, "measured": measured, "kinds": kinds,
+		"rules": check.Rules, "measured": measured, "studied": studied(t), "kinds": kinds,
 		"families": contract.Families, "file": contractform.OfFamily,
 		"keys": keys, "words": contractform.Words, "doc": func(condition string) string { return conditionDocs[condition] },
 		"members": contractform.RecordOrder, "quoted": quoted[string], "cell": cell,
@@ -89,6 +90,24 @@ func measured(rule string) any {
 		}
 	}
 	return nil
+}
+
+// studied returns what says how many servers of the study broke a rule, by its page; nil: none was seen.
+func studied(t *testing.T) func(rule string) any {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "study.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile("(?m)^\\| \\[`([a-z-]+)`\\].*\\| (\\d+) of (\\d+)(?: \\((\\d+)\\))? \\| [^|]* \\|$")
+	return func(rule string) any {
+		for _, found := range line.FindAllStringSubmatch(string(page), -1) {
+			if found[1] == rule && found[3] != "0" {
+				return map[string]string{"Broken": found[2], "Observed": found[3], "Findings": found[4]}
+			}
+		}
+		return nil
+	}
 }
 
 // forms are what the pages document the keys of, by name.
