@@ -140,3 +140,26 @@ func TestCheckServers(t *testing.T) {
 		t.Errorf("%d\n%s\n%s", code, stdout, stderr)
 	}
 }
+
+// serve --check warns of callers who have no token that could be exchanged. Token exchange needs no store.
+func TestCheckExchange(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ entries, more, stderr string }{
+		{"access: [staff], ", "", ""},
+		{"access: [staff, loopback, robots], ", "", "warning: server farm: its calls need a caller with a token (`jwt`), and fail for those that are let in by loopback, robots\n"},
+		{"", "", "are let in by an endpoint without `access`\n"},
+		{"access: [staff], ", "endpoints: {all: {servers: [farm], access: [loopback]}}", "are let in by loopback\n"},
+	} {
+		code, _, stderr := checked(t, `
+access:
+  staff: {jwt: {issuer: 'http://127.0.0.1:1', audience: [farm]}}
+  robots: {keys: [{name: r2, hash: 'sha256:`+strings.Repeat("0", 64)+`'}]}
+providers: {login: {flow: token_exchange, token_url: 'http://127.0.0.1:1/token', client_id: recourse, client_secret: hunter2}}
+servers: {farm: {url: 'http://127.0.0.1:1/mcp', `+test.entries+`connection: login}}
+`+test.more)
+		stderr, _, _ = strings.Cut(stderr, "recourse: warning: access staff: the keys of")
+		if code != cli.ExitOK || !strings.HasSuffix(stderr, test.stderr) || test.stderr == "" && stderr != "" {
+			t.Errorf("%s %s: %d\n%s", test.entries, test.more, code, stderr)
+		}
+	}
+}

@@ -460,6 +460,18 @@ func (a *Access) knowsOrgs() bool {
 	return a.StoredKeys || a.JWT != nil && a.JWT.Org != "" || slices.ContainsFunc(a.Keys, func(k AccessKey) bool { return k.Org != "" })
 }
 
+// LetsInWithoutToken returns what lets callers without a JWT in to a server, in words: entries of access control, or none at all.
+func (c *Config) LetsInWithoutToken(s *Server) []string {
+	names := c.letsIn(s)
+	if len(names) == 0 {
+		return []string{"an endpoint without `access`"}
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		entry, _ := c.Access.Get(name)
+		return entry.JWT != nil
+	})
+}
+
 // letsIn returns the names of the access entries through which a server is called: its own, and those of the
 // endpoints that offer it.
 func (c *Config) letsIn(s *Server) []string {

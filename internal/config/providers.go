@@ -16,7 +16,8 @@ type Provider struct {
 	Title string `yaml:"title" default:"(its name)"`
 	// How an account is connected: with `authorization_code` a person signs in at the provider (with PKCE),
 	// with `device_code` they enter a code there on any device, with `api_key` they enter a key on the
-	// gateway's page, and `client_credentials` needs nobody.
+	// gateway's page, `client_credentials` needs nobody, and with `token_exchange` (RFC 8693) the JWT with which a
+	// caller comes is exchanged for a token for the server.
 	Flow Flow `yaml:"flow" default:"authorization_code"`
 	// The provider's authorization endpoint. Its redirect URI is `/connect/callback` below `public_url`.
 	AuthorizeURL string `yaml:"authorize_url" default:"(none)"`
@@ -33,7 +34,7 @@ type Provider struct {
 	ClientAuth ClientAuth `yaml:"client_auth" default:"header"`
 	// Scopes to ask for.
 	Scopes []string `yaml:"scopes" default:"(none)"`
-	// More parameters of the authorization request, such as `audience`.
+	// More parameters of the authorization request, or of an exchange, such as `audience` or `resource`.
 	Params map[string]string `yaml:"params" default:"(none)"`
 	// Who shares an account: nobody (`caller`), or the callers of an `organisation`.
 	Per Per `yaml:"per" default:"caller"`
@@ -52,6 +53,7 @@ const (
 	FlowDeviceCode        Flow = "device_code"
 	FlowAPIKey            Flow = "api_key"
 	FlowClientCredentials Flow = "client_credentials"
+	FlowTokenExchange     Flow = "token_exchange"
 )
 
 // ClientIDMetadata is the client id that stands for the URL of the gateway's own document.
@@ -95,7 +97,8 @@ func (v *validator) providers(c *Config, root *strictyaml.Node) {
 		}
 	}
 	node := root.Get("providers")
-	if node != nil && len(c.Providers) > 0 {
+	keeps := func(e strictyaml.Entry[Provider]) bool { return e.Value.Flow != FlowTokenExchange }
+	if node != nil && slices.ContainsFunc(c.Providers, keeps) {
 		if c.Store == "" {
 			v.doc.Reportf(node.Pos(), "add `store: sqlite:recourse.db`", "connections need a `store`")
 		}
@@ -157,6 +160,18 @@ func (v *validator) metadataClient(p *Provider, node *strictyaml.Node, public st
 	}
 }
 
+// exchange checks a provider that exchanges callers' tokens.
+func (v *validator) exchange(p *Provider, node *strictyaml.Node) {
+	if p.Per == PerOrganisation {
+		v.doc.Reportf(node.Get("per").Pos(), "remove it", "each caller's token is exchanged for one of its own")
+	}
+	for name := range node.Get("params").All() {
+		if slices.Contains([]string{"grant_type", "subject_token", "client_id", "client_secret", "scope"}, name) {
+			v.doc.Reportf(node.Get("params").Key(name), "remove it; scopes stand in `scopes`", "an exchange sets this parameter itself")
+		}
+	}
+}
+
 // provider checks one provider.
 func (v *validator) provider(p *Provider, node *strictyaml.Node, at strictyaml.Pos) {
 	for _, member := range []struct {
@@ -166,9 +181,9 @@ func (v *validator) provider(p *Provider, node *strictyaml.Node, at strictyaml.P
 	}{
 		{"authorize_url", p.AuthorizeURL, true, []Flow{FlowAuthorizationCode}},
 		{"device_url", p.DeviceURL, true, []Flow{FlowDeviceCode}},
-		{"token_url", p.TokenURL, true, []Flow{FlowAuthorizationCode, FlowDeviceCode, FlowClientCredentials}},
-		{"client_id", p.ClientID, false, []Flow{FlowAuthorizationCode, FlowDeviceCode, FlowClientCredentials}},
-		{"client_secret", p.ClientSecret, false, []Flow{FlowClientCredentials}},
+		{"token_url", p.TokenURL, true, []Flow{FlowAuthorizationCode, FlowDeviceCode, FlowClientCredentials, FlowTokenExchange}},
+		{"client_id", p.ClientID, false, []Flow{FlowAuthorizationCode, FlowDeviceCode, FlowClientCredentials, FlowTokenExchange}},
+		{"client_secret", p.ClientSecret, false, []Flow{FlowClientCredentials, FlowTokenExchange}},
 	} {
 		switch {
 		case member.value == "" && slices.Contains(member.neededBy, p.Flow):
@@ -176,6 +191,9 @@ func (v *validator) provider(p *Provider, node *strictyaml.Node, at strictyaml.P
 		case member.value != "" && member.isURL:
 			v.url(node.Get(member.key), member.key, member.value)
 		}
+	}
+	if p.Flow == FlowTokenExchange {
+		v.exchange(p, node)
 	}
 	if header := node.Get("header"); header != nil {
 		v.headerName(header.Pos(), p.Header)

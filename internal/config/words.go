@@ -31,7 +31,10 @@ func (ClientAuth) Words() []string { return []string{string(ClientAuthHeader), s
 
 // Words returns all of them.
 func (Flow) Words() []string {
-	return []string{string(FlowAuthorizationCode), string(FlowDeviceCode), string(FlowAPIKey), string(FlowClientCredentials)}
+	return []string{
+		string(FlowAuthorizationCode), string(FlowDeviceCode), string(FlowAPIKey), string(FlowClientCredentials),
+		string(FlowTokenExchange),
+	}
 }
 
 // Words returns all of them.

@@ -81,7 +81,7 @@ func (m *Manager) Disconnect(ctx context.Context, provider, owner string) error 
 // such account, or a [*recourse.Error] if nobody connects such accounts or the store fails.
 func (m *Manager) NewLink(ctx context.Context, p *Provider, owner string) (path string, err error) {
 	switch p.Flow {
-	case ClientCredentials:
+	case ClientCredentials, TokenExchange:
 		return "", recourse.New(recourse.KindInvalidState, "").WithMessage("Nobody has to connect %s: the gateway does it itself.", p.Title)
 	case DeviceCode:
 		return "", recourse.New(recourse.KindInvalidState, "").

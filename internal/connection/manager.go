@@ -61,6 +61,9 @@ type Manager struct {
 	rests   *recent.Map[accountKey, rest]
 	invited *recent.Map[accountKey, invited]
 	forced  *recent.Map[accountKey, time.Time] // refreshes after a rejection
+
+	exchanged *recent.Map[accountKey, known] // by the digest of what a token was exchanged for
+	exchanges int64
 }
 
 type accountKey struct{ provider, owner string }
@@ -79,21 +82,25 @@ type rest struct {
 	err      *recourse.Error
 }
 
-// NewManager returns a manager of the connections in a store. client sends the requests for tokens; nil: that of
-// [NewClient].
+// NewManager returns a manager of the connections in a store, which token exchange does not need; nil: none. client sends the
+// requests for tokens; nil: that of [NewClient].
 func NewManager(rows Vault, sealer *seal.Sealer, client *http.Client, log *slog.Logger) *Manager {
 	m := &Manager{
 		store: rows, sealer: sealer, client: cmp.Or(client, NewClient()), log: log,
 		changed: make(chan struct{}), flights: map[accountKey]*flight{},
-		known:   recent.New[accountKey, known](recent.Bounds{Most: maxCached}),
-		rests:   recent.New[accountKey, rest](recent.Bounds{Most: maxCached}),
-		invited: recent.New[accountKey, invited](recent.Bounds{Most: maxCached}),
-		forced:  recent.New[accountKey, time.Time](recent.Bounds{Most: maxCached}),
-		polling: map[string]bool{}, asking: map[accountKey]*asking{}, unsaved: map[accountKey]known{},
+		known:     recent.New[accountKey, known](recent.Bounds{Most: maxCached}),
+		rests:     recent.New[accountKey, rest](recent.Bounds{Most: maxCached}),
+		invited:   recent.New[accountKey, invited](recent.Bounds{Most: maxCached}),
+		forced:    recent.New[accountKey, time.Time](recent.Bounds{Most: maxCached}),
+		exchanged: recent.New[accountKey, known](recent.Bounds{Most: maxCached, Bytes: maxExchanged}),
+		polling:   map[string]bool{}, asking: map[accountKey]*asking{}, unsaved: map[accountKey]known{},
 	}
 	m.life, m.stop = context.WithCancel(context.Background())
 	return m
 }
+
+// Stores reports whether there is a store for accounts.
+func (m *Manager) Stores() bool { return m.store != nil }
 
 // Close waits for refreshes in progress, which have time limits of their own: aborting one would lose the
 // token.
@@ -173,9 +180,14 @@ func (p *Provider) notConnected() *recourse.Error {
 
 // reconnect returns the Error that asks to reconnect an account. Nobody can reconnect what is the gateway's own.
 func (p *Provider) reconnect(why string) *recourse.Error {
-	if p.Flow == ClientCredentials {
+	switch p.Flow {
+	case ClientCredentials:
 		return p.misconfigured("%s refused the gateway's own credentials: its operator has to look at provider %s.",
 			http.StatusUnauthorized)
+	case TokenExchange:
+		return p.misconfigured("The server refused the token from %s: the gateway's operator has to look at provider %s.",
+			http.StatusUnauthorized)
+	case AuthorizationCode, APIKey, DeviceCode:
 	}
 	switch why {
 	case Expired:
@@ -216,10 +228,19 @@ func (m *Manager) Rejected(ctx context.Context, p *Provider, owner string, versi
 		return p.reconnect(k.c.Reason)
 	case k.c.Version != version:
 		return nil
-	case k.token.Refresh == "" && p.Flow != ClientCredentials, !m.mayForce(accountKey{p.Name, owner}):
-		return p.reconnect(Expired) // a new token would be rejected as well; only the provider can say that it is revoked
+	case k.token.Refresh == "" && p.Flow != ClientCredentials:
+		return p.reconnect(Expired) // only the provider can say that it is revoked
 	}
-	if err := m.refreshing(p, owner, version).wait(ctx); err != nil {
+	m.mu.Lock()
+	f := m.force(accountKey{p.Name, owner}, m.refreshWork(p, owner, version))
+	m.mu.Unlock()
+	switch {
+	case f == nil && m.IsOutdated(ctx, p, owner, version):
+		return nil
+	case f == nil:
+		return p.reconnect(Expired) // a new token would be rejected as well
+	}
+	if err := f.wait(ctx); err != nil {
 		return err
 	}
 	if k, err = m.current(ctx, p, owner); err != nil {
@@ -241,16 +262,15 @@ func (m *Manager) IsOutdated(ctx context.Context, p *Provider, owner string, ver
 	return err == nil && k.c != nil && k.c.State == Connected && k.c.Version != version
 }
 
-// mayForce reports whether a token that a server rejects may be refreshed, and records that it is. A server
-// that rejects everything must not cause endless refreshes.
-func (m *Manager) mayForce(at accountKey) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if last, ok := m.forced.Peek(at); ok && time.Since(last) < forceApart {
-		return false
+// force does the work of a flight for a token that a server rejects. It returns nil if that was done a moment ago: a server that
+// rejects everything must not cause endless refreshes. m.mu is held.
+func (m *Manager) force(at accountKey, work work) *flight {
+	last, ok := m.forced.Peek(at)
+	if m.flights[at] == nil && ok && time.Since(last) < forceApart {
+		return nil
 	}
 	m.forced.Keep(at, time.Now(), 0)
-	return true
+	return m.fly(at, work)
 }
 
 // Connect stores the token of an account that a person with the name by has just connected.

@@ -104,6 +104,11 @@ func (i *issuer) answer(r *http.Request) (int, string) {
 		i.issued++
 		return http.StatusOK, fmt.Sprintf(`{"access_token":"access-own-%d","token_type":"Bearer","expires_in":%d}`, i.issued, int(i.lifetime.Seconds()))
 	}
+	if strings.HasSuffix(form.Get("grant_type"), ":token-exchange") {
+		i.issued++
+		return http.StatusOK, fmt.Sprintf(`{"access_token":"access-for-%s-%d","token_type":"Bearer","expires_in":%d}`,
+			form.Get("subject_token"), i.issued, int(i.lifetime.Seconds()))
+	}
 	token := form.Get("refresh_token")
 	if family, used := i.used[token]; used {
 		i.revoked = append(i.revoked, family)

@@ -1,6 +1,7 @@
 package connection_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/zitadel/oidc/v3/example/server/storage"
+	"github.com/zitadel/oidc/v3/pkg/op"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/connection"
@@ -65,10 +67,25 @@ var realProvider = sync.OnceValue(func() http.Handler {
 	client := storage.WebClient("recourse", "hunter2", gatewayURL+"/connect/callback", gatewayURL+"/connect/login")
 	document := storage.NativeClient(gatewayURL+"/connect/client/deere.json", gatewayURL+"/connect/callback")
 	accounts := storage.NewStorageWithClients(storage.NewUserStore(providerURL), map[string]*storage.Client{
-		"recourse": client, document.GetID(): document,
+		"recourse": client, document.GetID(): document, "agent": storage.WebClient("agent", "hunter2", gatewayURL+"/connect/callback"),
 	})
-	return openid.Provider(providerURL, accounts)
+	return openid.Provider(providerURL, agentsGetJWTs{accounts})
 })
+
+// agentsGetJWTs is a storage whose client "agent" gets access tokens that are JWTs: the provider exchanges no others.
+type agentsGetJWTs struct{ *storage.Storage }
+
+func (s agentsGetJWTs) GetClientByClientID(ctx context.Context, id string) (op.Client, error) {
+	client, err := s.Storage.GetClientByClientID(ctx, id)
+	if err == nil && id == "agent" {
+		client = getsJWTs{client}
+	}
+	return client, err
+}
+
+type getsJWTs struct{ op.Client }
+
+func (getsJWTs) AccessTokenType() op.AccessTokenType { return op.AccessTokenTypeJWT }
 
 // newStage returns a stage on which the caller ada has the API key "ada's key".
 func newStage(t *testing.T) *stage {

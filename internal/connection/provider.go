@@ -27,6 +27,7 @@ const (
 	ClientCredentials Flow = "client_credentials" // nobody has to do anything
 	APIKey            Flow = "api_key"            // a person enters a key here
 	DeviceCode        Flow = "device_code"        // a person enters a code at the provider
+	TokenExchange     Flow = "token_exchange"     // the caller's own token is exchanged for another
 )
 
 // A Provider issues the tokens of accounts. It does not change.
@@ -43,7 +44,7 @@ type Provider struct {
 	InBody bool
 
 	Scopes []string
-	Params map[string]string // additional parameters of the authorisation request
+	Params map[string]string // additional parameters of the authorisation request, or of an exchange
 
 	Header string // header for the credential in requests to servers
 	Prefix string // prefix of the credential in it
@@ -68,14 +69,7 @@ func (p *Provider) style() oauth2.AuthStyle {
 // redeem exchanges a refresh token or, for client credentials, those for a token.
 func (p *Provider) redeem(ctx context.Context, old Token) (Token, error) {
 	if p.Flow == ClientCredentials {
-		config := clientcredentials.Config{
-			ClientID: p.ClientID, ClientSecret: p.ClientSecret, TokenURL: p.TokenURL, Scopes: p.Scopes, AuthStyle: p.style(),
-		}
-		t, err := config.Token(ctx)
-		if err != nil {
-			return Token{}, err
-		}
-		return newToken(t, p.Scopes)
+		return p.request(ctx, nil)
 	}
 	t, err := p.config("", nil).TokenSource(ctx, &oauth2.Token{RefreshToken: old.Refresh}).Token()
 	if err != nil {
@@ -87,6 +81,19 @@ func (p *Provider) redeem(ctx context.Context, old Token) (Token, error) {
 		fresh.Lapses = old.Lapses
 	}
 	return fresh, err
+}
+
+// request requests a token in the gateway's own name, with more parameters.
+func (p *Provider) request(ctx context.Context, more url.Values) (Token, error) {
+	config := clientcredentials.Config{
+		ClientID: p.ClientID, ClientSecret: p.ClientSecret, TokenURL: p.TokenURL, Scopes: p.Scopes, AuthStyle: p.style(),
+		EndpointParams: more,
+	}
+	t, err := config.Token(ctx)
+	if err != nil {
+		return Token{}, err
+	}
+	return newToken(t, p.Scopes)
 }
 
 // A Token is issued by a provider. Expires and Lapses are zero if the provider does not say.

@@ -25,18 +25,30 @@ const (
 	maxRest = time.Minute
 )
 
-// A flight is a refresh in progress.
+// A flight is a refresh, or an exchange, in progress.
 type flight struct {
 	done chan struct{}
-	err  error // once done is closed
+	got  known // by an exchange, once done is closed
+	err  error // the same
 }
+
+// work is what a flight does: only an exchange returns something.
+type work func(ctx context.Context) (known, error)
 
 // refreshing refreshes the token of that version, once for all who want it. It continues when its callers
 // have gone.
 func (m *Manager) refreshing(p *Provider, owner string, version int64) *flight {
-	at := accountKey{p.Name, owner}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.fly(accountKey{p.Name, owner}, m.refreshWork(p, owner, version))
+}
+
+func (m *Manager) refreshWork(p *Provider, owner string, version int64) work {
+	return func(ctx context.Context) (known, error) { return known{}, m.refresh(ctx, p, owner, version) }
+}
+
+// fly does the work of a flight, once for all who want it. m.mu is held.
+func (m *Manager) fly(at accountKey, work work) *flight {
 	if f := m.flights[at]; f != nil {
 		return f
 	}
@@ -51,7 +63,7 @@ func (m *Manager) refreshing(p *Provider, owner string, version int64) *flight {
 		ctx, cancel := context.WithTimeout(context.Background(), leaseTime+redeemTimeout+storeTimeout)
 		defer cancel()
 		if f.err = m.resting(at); f.err == nil {
-			f.err = m.refresh(ctx, p, owner, version)
+			f.got, f.err = work(ctx)
 			m.note(at, f.err)
 		}
 		m.mu.Lock()
@@ -81,13 +93,15 @@ func (m *Manager) resting(at accountKey) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, ok := m.rests.Peek(at)
-	if !ok {
+	left := time.Until(r.ends)
+	switch {
+	case !ok || left <= 0:
 		return nil
-	}
-	if left := time.Until(r.ends); left > 0 {
+	case r.err.Retry == recourse.RetryAfterSetup: // no wait helps
+		return r.err
+	default:
 		return r.err.WithRetryAfter(left)
 	}
-	return nil
 }
 
 // note records how a refresh ended.

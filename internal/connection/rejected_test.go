@@ -2,6 +2,7 @@ package connection_test
 
 import (
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,6 +62,33 @@ func TestRejected(t *testing.T) {
 		}
 		if err := m.Rejected(t.Context(), deere, "ada", c.Version); err != nil || i.asked() != 2 {
 			t.Errorf("%d refreshes, %v", i.asked(), err)
+		}
+	})
+}
+
+// Calls that are refused at the same time share one refresh, and all of them can be repeated.
+func TestRejectedAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i := newIssuer(time.Hour)
+		m := manager(t, open(t, t.TempDir()), i)
+		connect(t, m, i, "ada")
+		c, err := m.Credential(t.Context(), deere, "ada")
+		if err != nil {
+			t.Fatal(err)
+		}
+		i.slow = func() time.Duration { return time.Second }
+		var calls sync.WaitGroup
+		for range 20 {
+			calls.Go(func() {
+				if err := m.Rejected(t.Context(), deere, "ada", c.Version); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		calls.Wait()
+		if i.asked() != 1 {
+			t.Errorf("%d refreshes", i.asked())
 		}
 	})
 }

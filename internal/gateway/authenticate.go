@@ -5,12 +5,14 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/call/door"
+	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/gateway/access"
 	"github.com/recoursehq/recourse/internal/gateway/account"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
@@ -146,7 +148,8 @@ func (c *call) refuseLapsed(refusal *auth.Refusal) *failure {
 // one cannot be taken over as it is, since each server of an endpoint is forwarded other headers, and may need an
 // account of its own. Nothing is taken from unverified credentials but digests.
 type caller struct {
-	user string // named by the path
+	user  string // named by the path
+	token string // with which a caller with a JWT came
 	// verified is the caller that access control found, or zero if the endpoint has none.
 	verified authn.Identity
 	// id tells callers apart by what is forwarded to the server: their credentials, the user, and the account.
@@ -198,7 +201,14 @@ func (c *call) identify(verified *authn.Identity, of *outer) {
 	var room [8]string
 	all := append(append(append(room[:0], known...), sent...), user...)
 	who := &c.who
-	*who = caller{user: c.req.user, verified: *verified, owner: upstream.CallerOf(all...)}
+	token := ""
+	switch {
+	case of != nil:
+		token = of.who.token
+	case verified.Method == auth.MethodJWT:
+		_, token, _ = strings.Cut(c.req.header.Get("Authorization"), " ")
+	}
+	*who = caller{token: strings.TrimSpace(token), user: c.req.user, verified: *verified, owner: upstream.CallerOf(all...)}
 	if who.id = who.owner; !proved {
 		who.id = upstream.CallerOf(slices.Concat(sent, user)...)
 	}
@@ -219,6 +229,7 @@ func (c *call) identify(verified *authn.Identity, of *outer) {
 	}
 	if p := c.table.providers[c.on.entry.Connection]; p != nil {
 		c.who.account = account.At(p, c.g.reach.Connections, account.Holder{
+			Subject:  connection.Subject{Token: who.token, Expires: who.verified.Expires},
 			Verified: &who.verified, User: who.user, Server: c.on.entry.Name, Login: c.table.logins[verified.Access] != nil,
 		})
 		// Callers with different accounts share nothing at the server.

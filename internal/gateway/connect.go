@@ -3,12 +3,14 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/gateway/session"
+	"github.com/recoursehq/recourse/internal/policy/auth"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/store"
@@ -148,6 +150,9 @@ func connected(c *call, next next) *failure {
 		c.deadline.Suspend()
 		c.who.account.Await(c.ctx, c.deadline.Left()/2)
 		c.deadline.Alive()
+	}
+	if refusal, ok := errors.AsType[*auth.Refusal](c.who.account.Missing); ok { // another token of the caller's would do
+		return c.refuseLapsed(refusal)
 	}
 	if c.who.account.Missing != nil {
 		return answer.Settled(c.who.invite(&c.req, c.who.account.Missing, nil))

@@ -168,7 +168,8 @@ func placeOf(on *endpoint) string {
 // asOuter returns the request as the calls see it that are made for it.
 func (c *call) asOuter() *outer {
 	o := &outer{
-		who: caller{user: c.who.user, verified: c.who.verified}, id: c.req.id, name: c.on.entry.Name, trace: c.trace, stdio: c.req.stdio,
+		who: caller{user: c.who.user, token: c.who.token, verified: c.who.verified}, id: c.req.id,
+		name: c.on.entry.Name, trace: c.trace, stdio: c.req.stdio,
 		apart: slices.Clone(c.req.identifiedBy(identityWords(&c.who.verified))),
 	}
 	from := c.req.from // which is not ours once the call has ended

@@ -83,7 +83,7 @@ func checkStore(ctx context.Context, env *term.Environment, cfg *config.Config) 
 
 // warnings returns what an operator should know about a configuration without mistakes.
 func warnings(r *load.Loaded) []string {
-	return slices.Concat(warningsOfUsers(r), warningsOfTimeouts(r))
+	return slices.Concat(warningsOfUsers(r), warningsOfTimeouts(r), warningsOfExchange(r.Config))
 }
 
 // howToInstall says where a program comes from.

@@ -25,7 +25,7 @@ func newConsole(g *gateway.Gateway, kept *storage, asked *operators, log *slog.L
 	if kept.store != nil {
 		from.Journal, from.Once, from.Pins = kept.store.Journal(), kept.store.Once(), kept.store.Pins()
 	}
-	if kept.connections != nil {
+	if kept.connections.Stores() {
 		from.Accounts = kept.connections
 	}
 	c := console.New(from, log)

@@ -27,11 +27,11 @@ import (
 // lastWrites limits how long the program continues at its end to write what remains of the journal.
 const lastWrites = 5 * time.Second
 
-// A storage is what a gateway keeps beyond its process. All fields are nil without a store.
+// A storage is what a gateway keeps beyond its process. Most fields are nil without a store.
 type storage struct {
 	store       *store.Store
 	journal     *journal.Journal
-	connections *connection.Manager // also nil without keys
+	connections *connection.Manager // never nil; without keys it has no store
 	uses        *store.Uses         // of API keys
 }
 
@@ -39,6 +39,7 @@ type storage struct {
 func openStorage(ctx context.Context, cfg *config.Config, log *slog.Logger) (*storage, error) {
 	s := new(storage)
 	if cfg.Store == "" {
+		s.connections = connection.NewManager(nil, nil, nil, log) // token exchange keeps nothing
 		return s, nil
 	}
 	opened, err := store.Open(ctx, cfg.Store)
@@ -51,9 +52,11 @@ func openStorage(ctx context.Context, cfg *config.Config, log *slog.Logger) (*st
 		log.LogAttrs(ctx, slog.LevelInfo, "calls that a kill loses will not be counted", slog.String("cause", err.Error()))
 	}
 	s.uses = opened.Keys().Uses(log)
+	var rows connection.Vault
 	if len(cfg.ConnectionKeys) > 0 {
-		s.connections = connection.NewManager(opened.Connections(), seal.New(cfg.ConnectionKeys...), connection.NewClient(), log)
+		rows = opened.Connections()
 	}
+	s.connections = connection.NewManager(rows, seal.New(cfg.ConnectionKeys...), nil, log)
 	log.LogAttrs(ctx, slog.LevelInfo, "keeping a journal", slog.String("store", opened.String()))
 	return s, nil
 }
@@ -154,14 +157,12 @@ func (s *storage) configure(cfg *config.Config) {
 
 // close writes what has not been written yet, and closes the store.
 func (s *storage) close(ctx context.Context, log *slog.Logger) {
+	s.connections.Close()
 	if s.store == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrites)
 	defer cancel()
-	if s.connections != nil {
-		s.connections.Close()
-	}
 	s.uses.Close(ctx)
 	s.journal.Close(ctx)
 	if err := s.store.Close(); err != nil {

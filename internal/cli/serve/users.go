@@ -3,6 +3,7 @@ package serve
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/call/door"
@@ -31,6 +32,18 @@ func warningsOfUsers(r *load.Loaded) (warnings []string) {
 		ask := func(m config.Member) bool { return !asksItself(r, m.Server) }
 		if namesUser(e.Path) && e.Users == nil && slices.ContainsFunc(e.Servers, ask) {
 			warnings = append(warnings, "endpoint "+e.Name+anybody)
+		}
+	}
+	return warnings
+}
+
+// warningsOfExchange returns which servers have callers without a token to exchange.
+func warningsOfExchange(cfg *config.Config) (warnings []string) {
+	for _, s := range cfg.Servers {
+		p, _ := cfg.Provider(s.Connection)
+		if without := cfg.LetsInWithoutToken(s); p.Flow == config.FlowTokenExchange && len(without) > 0 {
+			warnings = append(warnings, "server "+s.Name+": its calls need a caller with a token (`jwt`), and fail for "+
+				"those that are let in by "+strings.Join(without, ", "))
 		}
 	}
 	return warnings

@@ -50,8 +50,15 @@ func (a *Account) Title() string { return a.at.Title }
 
 // LookUp looks the credential up.
 func (a *Account) LookUp(ctx context.Context) {
+	if a.exchanges() {
+		a.Credential, a.Missing = a.manager.Exchange(ctx, &a.at.Provider, a.holder.Subject, 0)
+		return
+	}
 	a.Credential, a.Missing = a.manager.Credential(ctx, &a.at.Provider, a.owner)
 }
+
+// exchanges reports whether the credential is what the caller's token is exchanged for, without any account that is kept.
+func (a *Account) exchanges() bool { return a.at.Flow == connection.TokenExchange }
 
 // Replace looks for a credential other than the one that the server has refused, once per call.
 func (a *Account) Replace(ctx context.Context) error {
@@ -59,6 +66,10 @@ func (a *Account) Replace(ctx context.Context) error {
 		return a.at.Expired()
 	}
 	a.renewed = true
+	if a.exchanges() {
+		a.Credential, a.Missing = a.manager.Exchange(ctx, &a.at.Provider, a.holder.Subject, a.Version)
+		return a.Missing
+	}
 	if err := a.manager.Rejected(ctx, &a.at.Provider, a.owner, a.Version); err != nil {
 		return err
 	}
@@ -69,7 +80,7 @@ func (a *Account) Replace(ctx context.Context) error {
 // IsOutdated reports whether there is a newer credential than the one used for the call: a person may have
 // reconnected the account at another replica.
 func (a *Account) IsOutdated(ctx context.Context) bool {
-	return a.manager.IsOutdated(ctx, &a.at.Provider, a.owner, a.Version)
+	return !a.exchanges() && a.manager.IsOutdated(ctx, &a.at.Provider, a.owner, a.Version)
 }
 
 // Concerns reports whether a server's failure may be about the account. One that names another provider is about something else.
@@ -99,7 +110,7 @@ func (a *Account) LacksScope(challenge string) *recourse.Error {
 func (a *Account) Invite(ctx context.Context, base string, err error, scopes []string) *recourse.Error {
 	e := recourse.From(err)
 	p := &a.at.Provider
-	if e.Kind.Class() != recourse.ClassAuth || p.Flow == connection.ClientCredentials {
+	if e.Kind.Class() != recourse.ClassAuth || p.Flow == connection.ClientCredentials || a.exchanges() {
 		return e
 	}
 	ask := connection.LinkRequest{Provider: p, Owner: a.owner, Server: a.holder.Server, Scopes: scopes}

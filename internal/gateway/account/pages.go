@@ -23,14 +23,8 @@ type Callers struct {
 	By func(access string) []authn.Authenticator
 }
 
-// NewPages returns the pages for connecting accounts, or nil if there is nothing to connect.
+// NewPages returns the pages for connecting accounts, or nil if there is nothing to connect: token exchange keeps no accounts.
 func NewPages(providers Providers, m *connection.Manager, of Callers, log *slog.Logger) (http.Handler, error) {
-	if len(providers) == 0 {
-		return nil, nil
-	}
-	if m == nil {
-		return nil, errors.New("providers need a store that keeps connections")
-	}
 	pages := &connection.Pages{
 		Manager: m, Providers: map[string]*connection.Provider{}, Log: log,
 		URL:    func(r *http.Request) string { return door.Base(r, of.Config.PublicURL) },
@@ -38,7 +32,15 @@ func NewPages(providers Providers, m *connection.Manager, of Callers, log *slog.
 		Verify: of.verifyKey,
 	}
 	for name, p := range providers {
-		pages.Providers[name] = &p.Provider
+		if p.Flow != connection.TokenExchange {
+			pages.Providers[name] = &p.Provider
+		}
+	}
+	switch {
+	case len(providers) > 0 && m == nil, len(pages.Providers) > 0 && !m.Stores():
+		return nil, errors.New("providers need a store that keeps connections")
+	case len(pages.Providers) == 0:
+		return nil, nil
 	}
 	return pages, nil
 }

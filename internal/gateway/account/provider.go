@@ -38,6 +38,7 @@ func NewProviders(cfg *config.Config) Providers {
 
 // A Holder is a caller at the endpoint of a server.
 type Holder struct {
+	Subject  connection.Subject
 	Verified *authn.Identity // by access control; not known: nobody was verified
 	User     string          // that the path names
 	Server   string

@@ -30,11 +30,14 @@ func (a *Account) Status(ctx context.Context, base string) (*Status, *recourse.E
 		s.Why = e.Sentence()
 		return s, nil
 	}
+	if s.Connected = true; a.exchanges() {
+		return s, nil
+	}
 	access, err := a.manager.Access(ctx, p, a.owner)
 	if e, ok := errors.AsType[*recourse.Error](err); ok {
 		return nil, e
 	}
-	s.Connected, s.Scopes, s.Until = true, access.Scopes, access.Ends.UTC().Truncate(time.Second)
+	s.Scopes, s.Until = access.Scopes, access.Ends.UTC().Truncate(time.Second)
 	return s, nil
 }
 
