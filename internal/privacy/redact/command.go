@@ -201,7 +201,7 @@ var userOptions = []string{"--proxy-user", "--user", "--auth", "-u", "-U"}
 
 // loginAt returns the value of an option for a user and a password: -u bob:x.
 func loginAt(s string, start int) (value span, ok bool) {
-	const longestName, longest = 64, 256
+	const longestName = 64
 	if start+1 == len(s) || strings.IndexByte("-uU", s[start+1]) < 0 {
 		return span{}, false
 	}
@@ -215,7 +215,7 @@ func loginAt(s string, start int) (value span, ok bool) {
 		if sign == at || sign == len(s) || s[sign] != ':' {
 			return span{}, false
 		}
-		end := skip(s, sign+1, longest, outside(" \t\r\n\"':/"))
+		end := skip(s, sign+1, len(s), outside(" \t\r\n\"':/"))
 		text := s[at:end]
 		return span{at, end}, end > sign+1 && !isMark(text) && !isPlaceholder(text)
 	}

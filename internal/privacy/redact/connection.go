@@ -53,19 +53,19 @@ func pairsAt(s string, at int, word string) (pairs span, end int, ok bool) {
 // morePairs returns the end of the pairs that begin at a position, and whether one of them proves that they are a connection
 // string.
 func morePairs(s string, at int) (end int, telling bool) {
-	const longestName, longest = 41, 512
+	const longestName = 41
 	for {
 		start := skip(s, at, 1, isSpace)
 		sign := skip(s, start, longestName, func(c byte) bool { return isWord(c) || c == ' ' || c == '.' || c == '-' })
 		if sign == start || sign == len(s) || s[sign] != '=' || !isLetter(s[start]) {
 			return at, telling
 		}
-		if value := skip(s, sign+1, longest, outside(";\n\"'")); value < len(s) && s[value] == ';' {
+		if value := skip(s, sign+1, len(s), outside(";\n\"'")); value < len(s) && s[value] == ';' {
 			telling = telling || tells(s[start:sign])
 			at = value + 1
 			continue
 		}
-		if last := skip(s, sign+1, longest, outside("; \t\r\n\"')")); last > sign+1 {
+		if last := skip(s, sign+1, len(s), outside("; \t\r\n\"')")); last > sign+1 {
 			return last, telling || tells(s[start:sign])
 		}
 		return at, telling
@@ -300,7 +300,7 @@ func passFile(s string, at int) (login span, ok bool) {
 	if start == at || start > 0 && strings.IndexByte(" \t\r\n\"'`(", s[start-1]) < 0 {
 		return span{}, false
 	}
-	stop := skip(s, end+1, longest, outside(" \t\r\n:\"'`"))
+	stop := skip(s, end+1, len(s), outside(" \t\r\n:\"'`"))
 	return span{start, stop}, stop > end+3
 }
 

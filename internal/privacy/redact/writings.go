@@ -24,24 +24,24 @@ var writings = []writing{
 	{
 		[]string{`"-`, `'-`},
 		beginsOption,
-		lazily(`["']--?([A-Za-z][\w\-]{1,60})\\?["']\s{0,4},\s{0,4}\\?["']([^"'\\\n]{1,1000})`), namesSecret,
+		lazily(`["']--?([A-Za-z][\w\-]{1,60})\\?["']\s{0,4},\s{0,4}\\?["']([^"'\\\n]+)`), namesSecret,
 	},
 	{[]string{"form-data"}, nil, lazily(`(?i)form-data;[^\n]{0,200}?\bname="?([\w.\-\[\]]{1,80})"?[^\n]{0,200}\r?\n` +
-		`(?:[^\r\n]{1,200}\r?\n){0,4}\r?\n([^\r\n]{1,1000})`), namesSecret},
+		`(?:[^\r\n]{1,200}\r?\n){0,4}\r?\n([^\r\n]+)`), namesSecret},
 	{[]string{"dentified", "DENTIFIED"}, nil, lazily(`(?i)\bidentified\s{1,4}(?:with\s{1,4}\S{1,80}\s{1,4})?` +
-		`(?:by|as)\s{1,4}(?:password\s{1,4})?['"]([^'"\n]{1,1000})`), nil},
-	{[]string{"assword(", "assword (", "ASSWORD(", "ASSWORD ("}, nil, lazily(`(?i)\bpassword ?\(\s{0,4}['"]([^'"\n]{1,1000})`), nil},
+		`(?:by|as)\s{1,4}(?:password\s{1,4})?['"]([^'"\n]+)`), nil},
+	{[]string{"assword(", "assword (", "ASSWORD(", "ASSWORD ("}, nil, lazily(`(?i)\bpassword ?\(\s{0,4}['"]([^'"\n]+)`), nil},
 	{
 		[]string{"->", "→", "⇒", "⟶"},
 		pointsAt,
-		lazily(`([A-Za-z][\w.\-]{2,60})["'\]]{0,2}[ \t]{0,4}(?:->|[→⇒⟶])[ \t]{0,4}["']?([^\s"',;()]{4,1000})`), func(
+		lazily(`([A-Za-z][\w.\-]{2,60})["'\]]{0,2}[ \t]{0,4}(?:->|[→⇒⟶])[ \t]{0,4}["']?([^\s"',;()]{4,})`), func(
 			name, value string,
 		) bool {
 			return namesSecret(name, value) && strings.ContainsAny(value, "0123456789") && !strings.ContainsAny(value, ".:[")
 		},
 	},
 	{[]string{"kty"}, nil, lazily(`(?m)(?:^|[\s{,"'(])(?:d|p|q|dp|dq|qi|k)\\?["']?\s{0,4}[:=]\s{0,4}` +
-		`\\?["']?([A-Za-z0-9_\-]{20,1000})`), nil},
+		`\\?["']?([A-Za-z0-9_\-]{20,})`), nil},
 }
 
 // otherWords begin what a line holds in those writings that do not name a secret, unless it is an option in quotes.
@@ -61,6 +61,7 @@ func writtenNear(s string) []span { return writtenAs(s, nearWritings) }
 
 // writtenAs finds the secrets in one of these writings.
 func writtenAs(s string, list []writing) []span {
+	const some = 200 // bytes that tell what a value is, whatever it goes on with
 	var found []span
 	stands := make([]bool, len(list))
 	writingsIn(s, 0, len(s), func(held *heldText, _ int) bool {
@@ -78,8 +79,8 @@ func writtenAs(s string, list []writing) []span {
 			text := s[part.start:part.end]
 			for _, m := range of.expr().FindAllStringSubmatchIndex(text, -1) {
 				value := span{m[len(m)-2], m[len(m)-1]}
-				if of.wanted == nil && !isMark(text[value.start:]) ||
-					of.wanted != nil && of.wanted(text[m[2]:m[3]], text[value.start:value.end]) {
+				name, all := text[m[2]:m[3]], text[value.start:value.end]
+				if of.wanted == nil && !isMark(all) || of.wanted != nil && (of.wanted(name, all) || of.wanted(name, firstOf(all, some))) {
 					found = append(found, span{part.start + value.start, part.start + value.end})
 				}
 			}

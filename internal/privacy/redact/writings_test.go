@@ -58,6 +58,9 @@ func TestWritings(t *testing.T) {
 		if masked := redact.New(redact.Secrets).String(text); strings.Contains(masked, x) {
 			t.Errorf("%q became %q", text, masked)
 		}
+		if masked := redact.New(redact.Secrets).String(strings.ReplaceAll(text, x, strings.Repeat(x, 200))); strings.Contains(masked, x) { // to its end
+			t.Errorf("a long one: %q became %.200q", text, masked)
+		}
 	}
 	const word = "swordfish" // where nothing else can stand
 	for _, text := range []string{
@@ -87,6 +90,21 @@ func TestWritings(t *testing.T) {
 	} {
 		if masked := redact.New(redact.Secrets).String(text); masked != text && !strings.Contains(text, "identified by 'name'") {
 			t.Errorf("%q became %q", text, masked)
+		}
+	}
+}
+
+// However long a secret is, none of it is left.
+func TestALongSecretIsMaskedToItsEnd(t *testing.T) {
+	t.Parallel()
+	const part = "aB3dE6fG9h"
+	for _, text := range []string{
+		"curl -u bob:SECRET http://x", "db.example.com:5432:shop:bob:SECRET", "Data Source=sql;Initial Catalog=Farm;User Id=sa;Pwd=SECRET;",
+		"Endpoint=sb://farm.example.com/;SharedAccessKeyName=Root;SharedAccessKey=SECRET",
+	} {
+		text = strings.Replace(text, "SECRET", strings.Repeat(part, 300), 1)
+		if masked := redact.New(redact.Secrets).String(text); strings.Contains(masked, part) {
+			t.Errorf("%.80q became %.120q", text, masked)
 		}
 	}
 }
