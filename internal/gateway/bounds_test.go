@@ -81,6 +81,7 @@ func (b *bounded) begin(tool, arguments string) (outcome func() string, cancel f
 	ctx, cancel := context.WithCancel(b.t.Context())
 	done := make(chan string, 1)
 	go func() {
+		defer close(done) // also if it is not the answer that it should be
 		a, err := b.http.Call(ctx, tool, arguments)
 		if err != nil {
 			done <- err.Error()
@@ -142,6 +143,13 @@ func TestBoundsOnEachWay(t *testing.T) {
 		}},
 		"window of an answer": {keys: "decide_within: 16KiB", try: func(b *bounded) {
 			b.want("ok", b.call(testkit.Echo, message(200<<10)))
+		}},
+		"size of a failure": {keys: "decide_within: 16KiB\nmax_failure: 64KiB", try: func(b *bounded) {
+			for _, size := range []int{60 << 10, 200 << 10} { // of the longer one the beginning is read, and the call has failed all the same
+				text := strings.Repeat("invalid crop, ", size/14)
+				b.srv.Next(testkit.Echo, faults.Result("large", `{"isError":true,"content":[{"type":"text","text":"`+text+`"}],"resultType":"complete"}`))
+				b.want(string(recourse.KindInvalidValue), b.call(testkit.Echo, message(1)))
+			}
 		}},
 		"bytes in flight": {keys: "max_request: 1MiB\nmax_in_flight: 2MiB", try: func(b *bounded) {
 			b.srv.Next(testkit.Echo, faults.Hang())
