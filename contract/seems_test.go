@@ -64,6 +64,8 @@ func TestSeems(t *testing.T) {
 		`{"error":"fetch failed"}`:                                                                                           "general",
 		`{"result":{"error":"no presentation is loaded"}}`:                                                                   "general",
 		`{"results":[{"source":"a.pdf","success":false,"error":"File not found"},{"status":"error","message":"Too large"}]}`: "general",
+		`{"items":[{"id":1,"success":false,"error":"gone"},{"id":2,"success":false,"error":"too large"}]}`:                   "general",
+		`{"errors":[{"message":"not allowed","path":["createIssue"]}]}`:                                                      "general",
 		`{"succeeded":[],"failed":[{"id":"a","error":"gone"}]}`:                                                              "general",
 		`[{"ok":false,"error":"gone"},{"ok":false,"error":"gone"}]`:                                                          "general",
 		`{"errors":[{"message":"no such field","locations":[{"line":1,"column":2}]}]}`:                                       "general",

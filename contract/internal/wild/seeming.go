@@ -87,7 +87,7 @@ func hasOnlyErrors(n *json.Node) bool {
 		return true
 	}
 	first := &errs.Items(1)[0] // in GraphQL, or in the way of Reddit: a code, a sentence and a field
-	located := first.Member("locations") != nil || first.Member("extensions") != nil
+	located := first.Member("locations") != nil || first.Member("extensions") != nil || first.RawMember("path").Kind() == '['
 	return len(first.Items(1)) > 0 || first.Member("message") != nil && located
 }
 
@@ -96,7 +96,7 @@ func isFailedBatch(n *json.Node) bool {
 	if flagOf(n) == 't' {
 		return false
 	}
-	for _, name := range []string{"results", "responses", "outcomes"} {
+	for _, name := range []string{"results", "responses", "outcomes", "items"} {
 		if list := n.Member(name); list != nil && allFailed(list) {
 			return true
 		}
