@@ -35,7 +35,7 @@ type Subject struct {
 func (m *Manager) Exchange(ctx context.Context, p *Provider, s Subject, refused int64) (Credential, error) {
 	if s.Token == "" {
 		return Credential{}, recourse.Unauthenticated().WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone).
-			WithMessage("This server is called on behalf of a person: call with an access token that %s exchanges, not with a key.", p.Title)
+			WithMessage("This server acts for a person: call with an access token that %s exchanges, not with a key.", p.Title)
 	}
 	// After a change of the configuration, tokens are exchanged anew.
 	at := accountKey{p.Name, "token " + hash(fmt.Sprintf("%q", []any{s.Token, p.TokenURL, p.ClientID, p.ClientSecret, p.Scopes, p.Params}))}

@@ -136,7 +136,8 @@ func TestNotExchanged(t *testing.T) {
 				_, err := manager(t, nil, i).Exchange(t.Context(), exchanging, subject("canary", time.Hour), 0)
 				_, ofCaller := errors.AsType[*auth.Refusal](err)
 				e := recourse.From(err)
-				if e.Kind != tt.kind || e.RetryAdvice() != tt.retry || e.Effect != recourse.EffectNone && !ofCaller || ofCaller != tt.ofCaller {
+				if e.Kind != tt.kind || e.RetryAdvice() != tt.retry || e.Effect != recourse.EffectNone && !ofCaller || ofCaller != tt.ofCaller ||
+					!ofCaller && !strings.Contains(e.Message, "Login") {
 					t.Errorf("got %+v, %t", e, ofCaller)
 				}
 				if said := fmt.Sprint(e.Message, err, e.Cause()); strings.Contains(said, "canary") || strings.Contains(said, "hunter2") {
