@@ -117,7 +117,8 @@ func (s *Show) showTold(r *ranch, what told) {
 	if what.code != "" {
 		mark, next = "✗", "Open "+cmp.Or(what.link, r.deereURL)
 	}
-	printf(s.Out, "    %s  %s %s %s\n%s", time.Now().Format(time.TimeOnly), mark, r.call.Tool, r.call.Arguments, block(s.Out, "sees", what.text))
+	printf(s.Out, "    %s  %s %s %s\n%s",
+		time.Now().Format(time.TimeOnly), mark, r.call.Tool, r.call.Arguments, block(s.Out, "sees", what.text))
 	if !s.Once {
 		printf(s.Out, "    %s\n", next)
 	}
