@@ -7,6 +7,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/contract/internal/prose"
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
@@ -18,26 +19,41 @@ type alternative struct {
 	tools []string
 }
 
-// alternatives reads hints: a text, {for, text}, or a list of both.
+// alternatives reads hints: a text, {for, unchanged, text}, or a list of both.
 func (k *compiler) alternatives(n *strictyaml.Node) []alternative {
 	var list []alternative
 	for _, item := range language.Items(n) {
-		a := alternative{}
-		text := item
-		if item.Kind() == strictyaml.KindMapping {
-			var form struct {
-				For  *strictyaml.Node `yaml:"for,required"`
-				Text *strictyaml.Node `yaml:"text,required"`
-			}
-			if item.Decode(&form) != nil {
-				continue
-			}
-			a.when, text = k.selector(form.For), form.Text
+		form := contractform.HintFile{Text: item}
+		if item.Kind() == strictyaml.KindMapping && item.Decode(&form) != nil {
+			continue
 		}
-		a.text = k.Template(text)
-		k.hintTexts = append(k.hintTexts, hintText{text, a.text.Src})
-		list = append(list, a)
+		list = append(list, k.hint(&form)...)
 	}
+	return list
+}
+
+// hint returns the alternatives that a hint stands for.
+func (k *compiler) hint(form *contractform.HintFile) []alternative {
+	var when selector
+	if form.For != nil {
+		when = k.selector(form.For)
+	}
+	plain := k.OptionalTemplates(form.Text, "")
+	if len(plain) == 0 {
+		return nil
+	}
+	k.hintTexts = append(k.hintTexts, hintText{form.Text, plain[0].Src})
+	var list []alternative
+	add := func(texts []*language.Template, more ...condition) {
+		for _, text := range texts {
+			list = append(list, alternative{when: slices.Concat(when, more), text: text})
+		}
+	}
+	if form.Unchanged != "" { // a server's word is passed on, and no more
+		add(plain, condition{on: onBasis, values: []string{string(recourse.BasisStated)}})
+		add(k.OptionalTemplates(form.Text, form.Unchanged+" "), condition{on: onEffect, values: []string{string(recourse.EffectNone)}})
+	}
+	add(plain)
 	return list
 }
 

@@ -342,8 +342,8 @@ type CodeFile struct {
 	// The sentence, in one or more forms: the first that can be filled in is used. A form with `{message}`
 	// adds a text before or after it, which may contain `after.seconds`.
 	Message *strictyaml.Node `yaml:"message"`
-	// What to do: one or more texts, or {for, text} with a selector. The first that applies and can be filled
-	// in is used.
+	// What to do: one or more texts, or {for, unchanged, text}; see Hints. The first that applies and can be
+	// filled in is used.
 	Hint *strictyaml.Node `yaml:"hint"`
 	// The question that is written instead of the failure for some calls, if the contract has a form for
 	// questions.
@@ -355,6 +355,18 @@ type CodeFile struct {
 	// The code to use if, and only if, no HTTP answer can be given. Default: the failure is a tool result
 	// with this code.
 	Otherwise *strictyaml.Node `yaml:"otherwise"`
+}
+
+// HintFile is a hint, unless it is a text alone.
+type HintFile struct {
+	// The failures that it is for: a selector; see Selectors. Default: all.
+	For *strictyaml.Node `yaml:"for"`
+	// A sentence that comes first if the call is known to have done nothing, such as `Nothing was done.` A server's word
+	// is not enough for it.
+	Unchanged string `yaml:"unchanged"`
+	// The text, a template. A part of it in double brackets is left out if it cannot be filled in:
+	// `Check again[[, and wait {after}]].`
+	Text *strictyaml.Node `yaml:"text,required"`
 }
 
 // AskFile is a part of a [File].

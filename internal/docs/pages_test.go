@@ -121,6 +121,7 @@ var forms = func() map[string]reflect.Type {
 		contractform.ReadFile{},
 		contractform.RangeFile{},
 		contractform.WriteFile{},
+		contractform.HintFile{},
 		contractform.HintListFile{},
 		contractform.EnvelopeFile{},
 		contractform.FormatFile{},

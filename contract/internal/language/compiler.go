@@ -201,7 +201,7 @@ func PathHint(src string) string {
 
 // Template reads a text with placeholders for members of the record.
 func (k *Compiler) Template(n *strictyaml.Node) *Template {
-	return k.TemplateOf(n, func(name string) (*Path, error) { return CompilePath(name, contractform.RecordType) })
+	return k.TemplateOf(n, onRecord)
 }
 
 // TemplateOf reads a text with placeholders; resolve returns what one of them addresses.
@@ -210,6 +210,30 @@ func (k *Compiler) TemplateOf(n *strictyaml.Node, resolve func(name string) (*Pa
 	if n.Decode(&text) != nil {
 		return &Template{}
 	}
+	return k.template(n, text, resolve)
+}
+
+// OptionalTemplates reads a text with placeholders and optional parts: the first that can be filled in is the one to use. Each begins with
+// a text of its own.
+func (k *Compiler) OptionalTemplates(n *strictyaml.Node, begin string) []*Template {
+	var text string
+	if n.Decode(&text) != nil {
+		return nil
+	}
+	variants, err := Variants(text)
+	if err != nil {
+		k.Mistakef(n, "write [[wait {after}, then ]]: the part is left out if there is no {after}", "%s", err)
+	}
+	var templates []*Template
+	for before := k.Mistakes; len(templates) < len(variants) && k.Mistakes == before; { // each mistake once
+		templates = append(templates, k.template(n, begin+variants[len(templates)], onRecord))
+	}
+	return templates
+}
+
+func onRecord(name string) (*Path, error) { return CompilePath(name, contractform.RecordType) }
+
+func (k *Compiler) template(n *strictyaml.Node, text string, resolve func(name string) (*Path, error)) *Template {
 	t, err := compileTemplate(text, resolve)
 	switch {
 	case errors.Is(err, errBraces):

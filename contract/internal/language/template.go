@@ -63,6 +63,32 @@ func compileTemplate(src string, resolve func(name string) (*Path, error)) (*Tem
 	return t, nil
 }
 
+var errOptional = errors.New("has [[ without ]], or ]] without [[, or a part between them without a placeholder")
+
+// Variants returns a text with its optional parts, and then without each of them that cannot be filled in: [[wait {after}, then ]]. Of
+// any placeholders that can, the first variant that has only those has them all.
+func Variants(text string) ([]string, error) {
+	before, rest, opens := strings.Cut(text, "[[")
+	if strings.Contains(before, "]]") {
+		return nil, fmt.Errorf("%q %w", text, errOptional)
+	}
+	if !opens {
+		return []string{text}, nil
+	}
+	part, after, closes := strings.Cut(rest, "]]")
+	if !closes || !strings.Contains(part, "{") || strings.Contains(part, "[[") {
+		return nil, fmt.Errorf("%q %w", text, errOptional)
+	}
+	ends, err := Variants(after)
+	var variants []string
+	for _, part := range []string{part, ""} {
+		for _, end := range ends {
+			variants = append(variants, before+part+end)
+		}
+	}
+	return variants, err
+}
+
 // Constant reports whether t has no placeholder.
 func (t *Template) Constant() bool {
 	for _, p := range t.Parts {
