@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -77,34 +75,8 @@ func (g *recourseServe) stop() {
 
 // meet lets the gateway see the server's tools, as an agent would that ran before.
 func (g *recourseServe) meet(ctx context.Context) error {
-	session := ""
-	for _, m := range []string{
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},` +
-			`"clientInfo":{"name":"before","version":"1"}}}`,
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
-		`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
-	} {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, g.url, strings.NewReader(m))
-		if err != nil {
-			return err
-		}
-		request.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
-		if session != "" {
-			request.Header.Set("Mcp-Session-Id", session)
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return err
-		}
-		_, _ = io.Copy(io.Discard, response.Body)
-		_ = response.Body.Close()
-		if response.StatusCode >= http.StatusMultipleChoices {
-			return fmt.Errorf("the gateway answers %s to %s", response.Status, m)
-		}
-		session = response.Header.Get("Mcp-Session-Id")
-		if session == "" {
-			session = request.Header.Get("Mcp-Session-Id")
-		}
+	if said, err := exec.CommandContext(ctx, g.command.Path, "tools", "--server", g.url).CombinedOutput(); err != nil {
+		return fmt.Errorf("list the tools at %s: %w: %s", g.url, err, said)
 	}
 	return nil
 }
