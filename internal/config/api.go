@@ -101,13 +101,7 @@ func (v *validator) operation(s *Server, o *Operation, node *strictyaml.Node) {
 	if name := node.Get("name"); name != nil && !openapi.IsName(o.Name) {
 		v.doc.Reportf(name.Pos(), "use up to 64 of a-z, A-Z, 0-9, - and _", "this is not a valid name of a tool")
 	}
-	if timeout := node.Get("timeout"); timeout != nil {
-		v.positiveDuration(timeout, "timeout", o.Timeout)
-		if s.MaxTimeout > 0 && o.Timeout > s.MaxTimeout {
-			v.doc.Reportf(timeout.Pos(), "raise the server's `max_timeout` or shorten this",
-				"`timeout` (%s) is longer than the server's `max_timeout` (%s)", written(o.Timeout), written(s.MaxTimeout))
-		}
-	}
+	v.callTimeout(s, node.Get("timeout"), o.Timeout)
 }
 
 // description reads the text of a description, from a file or a URL.

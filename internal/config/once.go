@@ -49,14 +49,7 @@ func (*OnceKey) Forms() []any { return []any{reflect.TypeFor[string](), reflect.
 
 // UnmarshalYAML reads a list, or the only item of one.
 func (k *OnceKey) UnmarshalYAML(n *strictyaml.Node) error {
-	if n.Kind() == strictyaml.KindString {
-		*k = OnceKey{n.Text()}
-		return nil
-	}
-	if n.Kind() != strictyaml.KindSequence {
-		return n.Expected("a JSON Pointer, a list of them, or `required`", "for example `key: /reference`")
-	}
-	return n.Decode((*[]string)(k))
+	return oneOrMore(n, k, "a JSON Pointer, a list of them, or `required`", "for example `key: /reference`")
 }
 
 // Required reports whether the client has to send a key.

@@ -332,18 +332,24 @@ func (v *validator) timeouts(s *Server, node *strictyaml.Node) {
 	}
 }
 
+// callTimeout checks the timeout of a tool of a server. node is nil if there is none.
+func (v *validator) callTimeout(s *Server, node *strictyaml.Node, timeout time.Duration) {
+	if node == nil {
+		return
+	}
+	v.positiveDuration(node, "timeout", timeout)
+	if s.MaxTimeout > 0 && timeout > s.MaxTimeout {
+		v.doc.Reportf(node.Pos(), "raise the server's `max_timeout` or shorten this",
+			"`timeout` (%s) is longer than the server's `max_timeout` (%s)", written(timeout), written(s.MaxTimeout))
+	}
+}
+
 func (v *validator) tool(s *Server, rule strictyaml.Entry[Tool], node *strictyaml.Node) {
 	if rule.Key == "" || strings.ContainsAny(rule.Key, " \t\n[]{}\\") {
 		v.doc.Reportf(rule.Pos, "in a pattern only * and ? are special", "this is neither the name of a tool nor a pattern")
 	}
 	tool := rule.Value
-	if timeout := node.Get("timeout"); timeout != nil {
-		v.positiveDuration(timeout, "timeout", tool.Timeout)
-		if s.MaxTimeout > 0 && tool.Timeout > s.MaxTimeout {
-			v.doc.Reportf(timeout.Pos(), "raise the server's `max_timeout` or shorten this",
-				"`timeout` (%s) is longer than the server's `max_timeout` (%s)", written(tool.Timeout), written(s.MaxTimeout))
-		}
-	}
+	v.callTimeout(s, node.Get("timeout"), tool.Timeout)
 	if tool.Concurrency != nil {
 		v.concurrency(tool.Concurrency, node.Get("concurrency"))
 	}

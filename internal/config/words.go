@@ -97,14 +97,23 @@ func (*Reads) Forms() []any { return []any{reflect.TypeFor[string](), reflect.Ty
 
 // UnmarshalYAML reads a list, or the only item of one.
 func (r *Reads) UnmarshalYAML(n *strictyaml.Node) error {
-	if n.Kind() == strictyaml.KindString {
-		*r = Reads{n.Text()}
+	return oneOrMore(n, r, "a name or a list of names", "for example `reads: [aws, ./ours.yaml]`")
+}
+
+// oneOrMore reads a list of texts, or the only item of one.
+func oneOrMore[T ~[]string](n *strictyaml.Node, target *T, expected, hint string) error {
+	switch n.Kind() {
+	case strictyaml.KindString:
+		*target = T{n.Text()}
 		return nil
+	case strictyaml.KindSequence:
+		var list []string
+		err := n.Decode(&list)
+		*target = list
+		return err
+	default:
+		return n.Expected(expected, hint)
 	}
-	if n.Kind() != strictyaml.KindSequence {
-		return n.Expected("a name or a list of names", "for example `reads: [aws, ./ours.yaml]`")
-	}
-	return n.Decode((*[]string)(r))
 }
 
 func word[T ~string](n *strictyaml.Node, target *T, words []string) error {

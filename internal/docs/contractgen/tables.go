@@ -192,14 +192,11 @@ func landedTable(l *contractform.Landed) json.Members {
 
 // listOf returns the list of one(item) for each item.
 func listOf[T any](items []T, one func(T) json.Value) json.Value {
-	list := []byte{'['}
+	values := make([]json.Value, len(items))
 	for i, item := range items {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		list = append(list, one(item)...)
+		values[i] = one(item)
 	}
-	return append(list, ']')
+	return json.Array(values)
 }
 
 func quoted(text string) json.Value { return json.AppendQuote(nil, text) }

@@ -134,12 +134,9 @@ func Array(items []Value) Value {
 
 // Texts writes a list of texts.
 func Texts(texts []string) Value {
-	list := []byte{'['}
+	items := make([]Value, len(texts))
 	for i, text := range texts {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		list = AppendQuote(list, text)
+		items[i] = AppendQuote(nil, text)
 	}
-	return append(list, ']')
+	return Array(items)
 }
