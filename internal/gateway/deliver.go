@@ -134,7 +134,7 @@ func (enforcing) passStream(c *call) {
 			event = event.Changed(answer.WithoutRecord(event.Data))
 		}
 		if c.on.editsLists() && event.First && event.Complete && json.Lookup(event.Data, "/result/tools") != nil {
-			event = event.Changed(c.permission().editList(c.pinned(event.Data, true))) // the rest of an answer
+			event = event.Changed(c.permission().editList(listRequest{c}.pinned(event.Data, true))) // the rest of an answer
 		}
 		return c.in.Spoken(event)
 	})
@@ -149,7 +149,7 @@ func (c *call) stream(spoken func(*wire.Part) *wire.Event) {
 		part := c.in.Part
 		listener.Begin()
 		if part.Signs != nil {
-			c.listChanged(part.Signs)
+			listRequest{c}.listChanged(part.Signs)
 		}
 		if event := spoken(part); event != nil {
 			c.reply.Say(event, c.in.Said())

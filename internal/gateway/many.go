@@ -125,27 +125,6 @@ func (on *endpoint) listsOf(r *upstream.Request) upstream.Caller {
 	return upstream.CallerOf(string(r.Caller[:]), strings.Join(who.Roles, "\n"), strings.Join(who.Scopes, "\n"))
 }
 
-// listChanged records the server's announcement that a list of it has changed, if that is what it says.
-func (c *call) listChanged(said *wire.Signs) {
-	announcement := string(said.Method)
-	if !strings.HasSuffix(announcement, "/list_changed") {
-		return
-	}
-	if announcement == wire.MethodToolsChanged {
-		c.on.backend.Lists.Changed(listRequest{c}.Key())
-	}
-	for _, all := range c.g.table.Load().all {
-		if all.many == nil {
-			continue
-		}
-		for i, m := range all.many.members {
-			if m.on == c.on {
-				all.many.conn.Changed(all.many.options.Servers[i], announcement)
-			}
-		}
-	}
-}
-
 // manyServer returns the endpoint's server if it has not changed, or nil.
 func (on *endpoint) manyServer(of *endpoint, names *config.Member) *many.Source {
 	if on == nil || on.many == nil {

@@ -11,7 +11,9 @@ import (
 	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
+	"github.com/recoursehq/recourse/internal/gateway/toollist"
 	claims "github.com/recoursehq/recourse/internal/policy/once"
+	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream/openapi"
 	"github.com/recoursehq/recourse/retry"
@@ -180,7 +182,7 @@ func (k *keyed) conclude(f *failure) {
 		claim.Unknown("its answer was not seen")
 	case f == nil:
 		kept := k.seal(text)
-		k.call.whenRead(func(read bool) { claim.Answered(kept, size, read, brief, "answered") })
+		k.whenRead(func(read bool) { claim.Answered(kept, size, read, brief, "answered") })
 	default:
 		k.concludeFailed(k.call.failing(&f.Last).effectOf(f.Err, f.Err).Effect)
 	}
@@ -228,7 +230,7 @@ func (k *keyed) noteDelivered(f *failure, row *claims.Row) {
 		return
 	}
 	l := k.call.g.ledger
-	k.call.whenRead(func(read bool) {
+	k.whenRead(func(read bool) {
 		if read {
 			_ = l.Delivered(context.Background(), row) // else the client gets it again
 		}
@@ -297,7 +299,8 @@ func member(text []byte, object wire.Span, with string) wire.Edit {
 }
 
 // whenRead calls do when it is known whether the client has got the whole answer.
-func (c *call) whenRead(do func(read bool)) {
+func (k *keyed) whenRead(do func(read bool)) {
+	c := k.call
 	if c.of != nil {
 		c.of.whenRead(do)
 		return
@@ -326,3 +329,67 @@ var errNoStore = errors.New("the gateway was started without a store")
 
 // storeWait is how long a client is told to wait for the store.
 const storeWait = 5 * time.Second
+
+var againSchema = json.Value(`{"type":"string","maxLength":255,"description":"Leave this out, unless you mean to make a call a second ` +
+	`time that you have made before: with the same arguments it is otherwise not made again, and you get its first answer. ` +
+	`To mean it, put in a text that you have not used here before. Keep that text when you repeat a call whose answer you did not get."}`)
+
+// takesAgain reports whether the gateway adds an argument to a tool by which a call is meant again. If the tool has one of that
+// name, it is the tool's. listed is nil if that is not known.
+func (on *endpoint) takesAgain(name string, listed *toolcall.Entry) bool {
+	tool := on.entry.Tool(name)
+	return tool.Once != nil && tool.Once.Delivered == config.DeliveredArgument &&
+		(listed == nil || !listed.Takes(claims.AgainArgument)) && on.natureOf(name, tool, listed) != retry.Reads
+}
+
+// withAgain returns a tool of the server's list as clients see it.
+func (on *endpoint) withAgain(raw json.Value, listed *toolcall.Entry) json.Value {
+	if !on.takesAgain(listed.Name, listed) {
+		return raw
+	}
+	return json.Change(raw, "inputSchema", func(schema json.Value) json.Value {
+		if schema.Kind() != '{' {
+			return schema
+		}
+		properties := json.MembersOf(json.Lookup(schema, "/properties"))
+		properties.Add(claims.AgainArgument, againSchema)
+		added := json.MembersOf(json.Without(schema, "properties"))
+		added.Object("properties", properties)
+		return added.AppendTo(nil)
+	})
+}
+
+// takeAgain takes the gateway's own argument out of a call, and keeps its value.
+func (r *rule) takeAgain(on *endpoint, of *request) *recourse.Error {
+	if !on.takesAgain(of.msg.Name, r.listed.Tool) {
+		return nil
+	}
+	raw := json.Lookup(of.msg.Arguments, "/"+claims.AgainArgument)
+	if raw == nil {
+		return nil
+	}
+	value, isText := json.TextOf(raw)
+	leftOut := raw.Kind() == 'n' || isText && value == "" // as some models do it
+	if !leftOut && (!isText || claims.CheckKey(value) != "") {
+		return toolcall.OnceWrongAgain()
+	}
+	r.again = value
+	return of.change(json.Change(of.msg.Params, "arguments", withoutAgain))
+}
+
+func withoutAgain(arguments json.Value) json.Value {
+	return json.Without(arguments, claims.AgainArgument)
+}
+
+// listedTool returns a tool of the server's list as the caller sees it; nil if the caller does not.
+func (p permission) listedTool(raw json.Value) json.Value {
+	tool := toollist.ReadTool(raw)
+	switch {
+	case tool == nil && p.on.grants == nil:
+		return raw
+	case tool == nil, !p.sees(tool):
+		return nil
+	default:
+		return p.on.withAgain(raw, tool)
+	}
+}

@@ -109,7 +109,7 @@ func (k *keyed) look() looked {
 	}
 	ctx, cancel := context.WithTimeout(k.call.ctx, min(lookTime, k.patience()))
 	defer cancel()
-	message, failed := k.call.inquire(ctx, v.Tool, arguments)
+	message, failed := k.inquire(ctx, v.Tool, arguments)
 	result := json.Lookup(message, "/result")
 	switch {
 	case failed != nil && failed.Kind == recourse.KindNotFound:
@@ -128,7 +128,8 @@ func (on *endpoint) mayWrite(tool string) bool {
 }
 
 // inquire calls another tool of the server for the same caller, and returns the whole answer, or why it failed.
-func (c *call) inquire(ctx context.Context, tool string, arguments []byte) (message []byte, failed *recourse.Error) {
+func (k *keyed) inquire(ctx context.Context, tool string, arguments []byte) (message []byte, failed *recourse.Error) {
+	c := k.call
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var n *call

@@ -60,7 +60,7 @@ func routeTool(c *call, next next) *failure {
 		e = c.rule.listed.Find(name, listRequest{c}.again)
 	}
 	c.rule.know(c.on, name, c.rule.listed.Tool)
-	if f := c.refuseUnpinned(); f != nil {
+	if f := (listRequest{c}).refuseUnpinned(); f != nil {
 		return f
 	}
 	if e != nil && (listRequest{c}).mayRefuse() {
@@ -68,7 +68,7 @@ func routeTool(c *call, next next) *failure {
 			return f
 		}
 	}
-	if c.rule.again, e = c.takeAgain(); e != nil {
+	if e = c.rule.takeAgain(c.on, &c.req); e != nil {
 		return answer.Settled(e)
 	}
 	return next(c)
