@@ -187,13 +187,14 @@ func (p *Provider) failure(err error) *recourse.Error {
 	case errors.Is(err, errNoHeader):
 		e = recourse.BadResponse(p.Title).WithMessage("%s has issued an access token that cannot be used.", p.Title)
 	case !answered:
-		switch e = recourse.From(err); {
-		case e.Kind == recourse.KindInternal:
+		switch e = recourse.From(err); e.Kind {
+		case recourse.KindInternal:
 			e = recourse.Unavailable(p.Title)
-		case e.Kind == recourse.KindUnreachable:
+		case recourse.KindUnreachable:
 			e = recourse.Unreachable(p.Title)
-		case e.Kind == recourse.KindTimeout:
+		case recourse.KindTimeout:
 			e = recourse.Timeout(p.Title, 0)
+		default:
 		}
 	case judge(err) == faulty:
 		const refused = "%s does not accept this gateway: its operator has to look at provider %s."
