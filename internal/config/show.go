@@ -268,6 +268,8 @@ func mappingOf(t reflect.Type) (elem reflect.Type, suffix string, ok bool) {
 		return reflect.TypeFor[Tool](), byName, true
 	case reflect.TypeFor[strictyaml.Map[Access]]():
 		return reflect.TypeFor[Access](), byName, true
+	case reflect.TypeFor[strictyaml.Map[Provider]]():
+		return reflect.TypeFor[Provider](), byName, true
 	case reflect.TypeFor[[]AccessKey](), reflect.TypeFor[[]Grant](), reflect.TypeFor[[]Expect]():
 		return t.Elem(), "", true
 	case reflect.TypeFor[[]Operation]():
