@@ -15,11 +15,12 @@ type Group struct {
 	mu    sync.Mutex // so that none starts once the others are waited for
 	under sync.WaitGroup
 	more  chan func(ctx context.Context) // for a goroutine that waits for more: its stack has grown already
-	idle  atomic.Int32                   // how many wait
 }
 
-// maxIdle limits the goroutines that wait.
-const maxIdle = 8
+// maxIdle limits the goroutines that wait, in all groups.
+const maxIdle = 64
+
+var idle atomic.Int32
 
 // New returns a group.
 func New() *Group { return Within(context.Background()) }
@@ -54,13 +55,13 @@ func (g *Group) run(f func(ctx context.Context)) {
 	for f != nil {
 		f(g.life)
 		f = nil
-		if g.idle.Add(1) <= maxIdle {
+		if idle.Add(1) <= maxIdle {
 			select {
 			case f = <-g.more:
 			case <-g.life.Done():
 			}
 		}
-		g.idle.Add(-1)
+		idle.Add(-1)
 	}
 }
 

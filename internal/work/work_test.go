@@ -2,6 +2,7 @@ package work_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,4 +49,26 @@ func TestGroup(t *testing.T) {
 			})
 		})
 	}
+}
+
+// All work is done, however much of it there is at a time, and whether or not goroutines wait for it. None is left after End.
+func TestGroupDoesAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := work.New()
+		var done atomic.Int32
+		for range 3 {
+			for range 100 {
+				g.Go(func(context.Context) {
+					time.Sleep(time.Second)
+					done.Add(1)
+				})
+			}
+			time.Sleep(2 * time.Second)
+		}
+		if got := done.Load(); got != 300 {
+			t.Errorf("%d are done", got)
+		}
+		g.End()
+	})
 }
