@@ -57,7 +57,7 @@ func study(ctx context.Context, args []string) error {
 	}
 	chosen := slices.Clone(servers)
 	if *only != "" {
-		chosen = slices.DeleteFunc(chosen, func(s *subject) bool { return !slices.Contains(strings.Split(*only, ","), s.pkg) })
+		chosen = slices.DeleteFunc(chosen, func(s *published) bool { return !slices.Contains(strings.Split(*only, ","), s.pkg) })
 	}
 	if err := checkAll(ctx, recourse, chosen, *again); err != nil || *write == "" {
 		return err
@@ -69,8 +69,8 @@ func study(ctx context.Context, args []string) error {
 const jobs = 2
 
 // checkAll checks servers. One that cannot be checked does not keep the others from it.
-func checkAll(ctx context.Context, recourse string, servers []*subject, again bool) error {
-	queue := make(chan *subject)
+func checkAll(ctx context.Context, recourse string, servers []*published, again bool) error {
+	queue := make(chan *published)
 	var workers sync.WaitGroup
 	var mu sync.Mutex
 	var errs []error

@@ -21,9 +21,9 @@ var pageTemplate = template.Must(template.New("page").Parse(pageText))
 // A studyPage is what the template shows.
 type studyPage struct {
 	Date            string
-	Servers         []*subject // those that started
-	HTTP            int        // how many of them are over HTTP
-	Not             int        // how many did not
+	Servers         []*published // those that started
+	HTTP            int          // how many of them are over HTTP
+	Not             int          // how many did not
 	Rules           []*counts
 	Harms           []*counts
 	Grades          []grade
@@ -65,7 +65,7 @@ type grade struct {
 }
 
 // writePage writes the page from the reports of all servers.
-func writePage(file string, servers []*subject) error {
+func writePage(file string, servers []*published) error {
 	p := studyPage{Date: time.Now().UTC().Format("2 January 2006")}
 	text, err := os.ReadFile("../../docs/checks.md")
 	if err != nil {
@@ -94,7 +94,7 @@ func writePage(file string, servers []*subject) error {
 }
 
 // add counts the two reports of a server.
-func (p *studyPage) add(s *subject) error {
+func (p *studyPage) add(s *published) error {
 	var reports [2]checkReport
 	for i, kind := range []string{bare, behind} {
 		text, err := os.ReadFile(filepath.Join(s.dir, kind+".json"))
@@ -148,7 +148,7 @@ func (p *studyPage) count(i int, r *checkReport) {
 }
 
 // String names the package with its version.
-func (s *subject) String() string {
+func (s *published) String() string {
 	name := s.pkg + " " + s.version
 	if s.url != "" {
 		name += ", over HTTP"
@@ -157,6 +157,6 @@ func (s *subject) String() string {
 }
 
 // Registry names where the package is from.
-func (s *subject) Registry() string {
+func (s *published) Registry() string {
 	return map[string]string{"npm": "npm", "pypi": "PyPI"}[s.registry]
 }

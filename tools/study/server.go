@@ -22,15 +22,15 @@ import (
 //go:embed servers.txt
 var serversText string
 
-// A subject is a package with an MCP server.
-type subject struct {
+// A published is a package with an MCP server.
+type published struct {
 	registry, pkg, version string
 	program                []string
 	url                    string // over HTTP; empty: it is on stdio
 	dir                    string // where it is installed, and its reports are
 }
 
-func readServers(env string) (servers []*subject, err error) {
+func readServers(env string) (servers []*published, err error) {
 	for line := range strings.Lines(serversText) {
 		words := strings.Fields(line)
 		if len(words) == 0 || strings.HasPrefix(line, "#") {
@@ -40,13 +40,13 @@ func readServers(env string) (servers []*subject, err error) {
 			return nil, errors.New("servers.txt: too few words: " + line)
 		}
 		dir := filepath.Join(env, words[0]+"-"+strings.NewReplacer("/", "-", "@", "").Replace(words[1]))
-		s := &subject{registry: words[0], pkg: words[1], version: words[2], program: words[3:], dir: dir}
+		s := &published{registry: words[0], pkg: words[1], version: words[2], program: words[3:], dir: dir}
 		if last := len(s.program) - 1; strings.HasPrefix(s.program[last], "http://") {
 			s.url, s.program = s.program[last], s.program[:last]
 		}
 		servers = append(servers, s)
 	}
-	slices.SortFunc(servers, func(a, b *subject) int {
+	slices.SortFunc(servers, func(a, b *published) int {
 		return strings.Compare(strings.TrimPrefix(a.pkg, "@"), strings.TrimPrefix(b.pkg, "@"))
 	})
 	return servers, nil
@@ -56,7 +56,7 @@ func readServers(env string) (servers []*subject, err error) {
 const installed = "installed"
 
 // install installs the package from its registry. Its scripts are not run.
-func (s *subject) install(ctx context.Context) error {
+func (s *published) install(ctx context.Context) error {
 	stamp := filepath.Join(s.dir, installed)
 	if version, err := os.ReadFile(stamp); err == nil && string(version) == s.version {
 		return nil
@@ -85,7 +85,7 @@ func (s *subject) install(ctx context.Context) error {
 }
 
 // command is how the server is started in its sandbox.
-func (s *subject) command(sandbox string) []string {
+func (s *published) command(sandbox string) []string {
 	bin := filepath.Join(s.dir, "node_modules", ".bin", s.program[0])
 	if s.registry == "pypi" {
 		bin = filepath.Join(s.dir, "bin", s.program[0])
@@ -98,7 +98,7 @@ func (s *subject) command(sandbox string) []string {
 }
 
 // check checks the server bare and behind the gateway.
-func (s *subject) check(ctx context.Context, recourse string, again bool) error {
+func (s *published) check(ctx context.Context, recourse string, again bool) error {
 	if err := s.install(ctx); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ const (
 )
 
 // target returns the server's arguments for a check. One over HTTP is started, with a gateway in front of it if there has to be one.
-func (s *subject) target(ctx context.Context, kind, recourse, sandbox string) (args []string, stop func(), err error) {
+func (s *published) target(ctx context.Context, kind, recourse, sandbox string) (args []string, stop func(), err error) {
 	if s.url == "" {
 		args = []string{"--"}
 		if kind == behind {
@@ -213,7 +213,7 @@ func newSandbox() (string, error) {
 }
 
 // write runs a check and keeps its report, also of a server that did not start.
-func (s *subject) write(ctx context.Context, report, sandbox string, command []string) error {
+func (s *published) write(ctx context.Context, report, sandbox string, command []string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	out, err := os.Create(report + ".part")
