@@ -72,7 +72,10 @@ var classes = []*class{
 	},
 	{name: "hang", doc: "the answer to a write never comes (`timeout: 3s`)", fault: hang},
 	{name: "session-lost", doc: "the server has forgotten the session", atCall: (*failingServer).forget},
-	{name: "restart", like: "session-lost", doc: "the server was restarted: broken connections, no sessions", atCall: (*failingServer).restart},
+	{
+		name: "restart", like: "session-lost", doc: "the server was restarted: broken connections, no sessions",
+		atCall: (*failingServer).restart,
+	},
 	{name: "down", doc: "the server goes down before the call", atCall: (*failingServer).stop},
 	{name: "dead-start", doc: "the server is down when the agent starts; the gateway has seen it before", before: (*failingServer).stop},
 	{name: "unknown-tool", doc: "the model calls a tool that does not exist", tool: "order_craete", args: order},

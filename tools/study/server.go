@@ -157,7 +157,7 @@ func (s *published) target(ctx context.Context, kind, recourse, sandbox string) 
 		})
 		return answers(ctx, "127.0.0.1:"+port)
 	}
-	port, err := freePort()
+	port, err := freePort(ctx)
 	if err != nil {
 		return nil, stop, err
 	}
@@ -170,7 +170,7 @@ func (s *published) target(ctx context.Context, kind, recourse, sandbox string) 
 		return []string{url}, stop, err
 	}
 	config := filepath.Join(sandbox, "recourse.yaml")
-	port, err = freePort()
+	port, err = freePort(ctx)
 	if err := errors.Join(err, os.WriteFile(config, []byte("servers:\n  s:\n    url: "+url+"\n"), 0o644)); err != nil {
 		return nil, stop, err
 	}
@@ -179,8 +179,8 @@ func (s *published) target(ctx context.Context, kind, recourse, sandbox string) 
 }
 
 // freePort returns a port on which nothing listens.
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func freePort(ctx context.Context) (string, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
 	}
@@ -191,13 +191,17 @@ func freePort() (string, error) {
 
 // answers waits until something listens there.
 func answers(ctx context.Context, at string) error {
-	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		conn, err := net.Dial("tcp", at)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", at)
 		if err == nil {
 			return conn.Close()
 		}
-		if ctx.Err() != nil || time.Now().After(end) {
+		select {
+		case <-ctx.Done():
 			return err
+		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
