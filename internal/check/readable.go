@@ -129,9 +129,12 @@ func hollow(raw json.Value) bool {
 	}
 }
 
+// away are the failures of a server that has not got so far as to look for the id.
+var away = []recourse.Kind{recourse.KindUnreachable, recourse.KindUnavailable, recourse.KindTimeout}
+
 func absentNotInternal(t *transcript, v *verdict) {
 	for _, x := range t.of(probeAbsent, probeUnicode) {
-		if !x.said.failed {
+		if !x.said.failed || x.said.record != nil && slices.Contains(away, x.said.record.Kind) {
 			continue
 		}
 		said := ""

@@ -359,6 +359,14 @@ func (r *runner) restart() {
 	r.open()
 }
 
+// anew ends a server that is stuck in a call, and starts it again.
+func (r *runner) anew() {
+	r.t.strays = append(r.t.strays, r.conn.Strays()...)
+	r.conn.Close() // how it leaves now says nothing
+	r.conn = nil
+	r.open()
+}
+
 // leave closes the connection.
 func (r *runner) leave() {
 	r.t.strays = append(r.t.strays, r.conn.Strays()...)

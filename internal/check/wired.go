@@ -63,6 +63,9 @@ func (r *runner) wire(s step, name string, arguments json.Value, writes bool) {
 		r.file(x)
 		r.t.stopped = stopped // the wait is the provider's, which is ours
 		seen.faults = append(seen.faults, faultSeen{fault, x, sent})
+		if x.answer.Err != nil && !x.died { // what it is stuck in is no matter of the steps that follow
+			r.anew()
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"context"
 	"crypto/tls"
 	"io"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -90,7 +91,7 @@ func (p *Proxy) Start() (err error) {
 		return err
 	}
 	p.transport = &http.Transport{DialContext: p.Dial, Proxy: nil}
-	p.server = &http.Server{Handler: p, ReadHeaderTimeout: time.Minute}
+	p.server = &http.Server{Handler: p, ReadHeaderTimeout: time.Minute, ErrorLog: silent}
 	go func() { _ = p.server.Serve(p.listener) }() // it ends with Close
 	return nil
 }
@@ -104,6 +105,9 @@ func (p *Proxy) Close() {
 	p.transport.CloseIdleConnections()
 	_ = os.RemoveAll(p.folder) // the system clears it up otherwise
 }
+
+// silent is the log of servers whose client breaks off because it is made to.
+var silent = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 
 func (p *Proxy) certificates() string { return filepath.Join(p.folder, "certificate.pem") }
 
@@ -230,7 +234,7 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	})
 	once := &single{conn: inside, closed: make(chan struct{})}
 	of := r.Host
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := &http.Server{ReadHeaderTimeout: time.Minute, ErrorLog: silent, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.URL.Scheme, r.URL.Host = "https", of
 		p.ServeHTTP(w, r)
 	})}
