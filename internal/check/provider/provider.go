@@ -234,10 +234,11 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	})
 	once := &single{conn: inside, closed: make(chan struct{})}
 	of := r.Host
-	server := &http.Server{ReadHeaderTimeout: time.Minute, ErrorLog: silent, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.URL.Scheme, r.URL.Host = "https", of
 		p.ServeHTTP(w, r)
-	})}
+	})
+	server := &http.Server{ReadHeaderTimeout: time.Minute, ErrorLog: silent, Handler: handler}
 	server.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateClosed || state == http.StateHijacked {
 			once.end()
