@@ -43,7 +43,7 @@ type keyValue struct {
 	value *Node
 }
 
-// NodeKind returns what the value is: [KindNull] for a nil Node.
+// Kind returns what the value is: [KindNull] for a nil Node.
 func (n *Node) Kind() NodeKind {
 	if n == nil {
 		return KindNull
