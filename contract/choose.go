@@ -131,10 +131,12 @@ func (s *subject) looksFirst() {
 }
 
 // waits leaves a wait out that helps nobody: where the same call will never do, or only once something else has been done, no text
-// says to wait. Of an allowance it says when there is one again. A form that comes from a document has its own place for a wait.
+// says to wait. Of an allowance it says when there is one again, and of items that failed when to repeat them. A form that comes from a
+// document has its own place for a wait.
 func (s *subject) waits() {
 	advice := s.e.RetryAdvice()
-	helps := advice == recourse.RetrySameCall || advice == recourse.RetryReRead || s.e.Kind.Class() == recourse.ClassAllowance
+	helps := advice == recourse.RetrySameCall || advice == recourse.RetryReRead || s.e.Kind == recourse.KindPartial ||
+		s.e.Kind.Class() == recourse.ClassAllowance
 	if s.c.layout.record && (!helps || s.e.Effect == recourse.EffectApplied) {
 		s.e.RetryAfter = 0
 	}

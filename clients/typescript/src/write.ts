@@ -263,6 +263,9 @@ function bind(c: Tables, from: Fields, call: Call): Bound {
   const hints = (e["hints"] = hintsOf(c, s, fresh));
   const warns = hints.some((hint) => isWarning(c, hint));
   if (e["effect"] === "unknown" && adviceOf(e) === "never" && warns) e["retry"] = "re_read";
+  // A wait that helps nobody is left out.
+  const helps = ["same_call", "re_read"].includes(adviceOf(e)) || kindOf(e) === "partial" || classOf(e) === "allowance";
+  if (c.table.layouts[0].record && (e["effect"] === "applied" || !helps)) delete e["afterMs"];
   return s;
 }
 

@@ -49,6 +49,9 @@ var kitVariations = []kitWriting{
 	{"resource/limit", `{"v":1,"kind":"limit_reached","resource":{"type":"workspace"}}`, ""},
 	{"wait/part of a second", `{"v":1,"kind":"unavailable","afterMs":1500}`, ""},
 	{"wait/minutes", `{"v":1,"kind":"rate_limited","afterMs":90000,"origin":"server"}`, ""},
+	{"wait/that helps nobody", `{"v":1,"kind":"not_found","afterMs":12000,"origin":"server"}`, ""},
+	{"wait/of items", `{"v":1,"kind":"partial","afterMs":12000,"failed":[{"id":"b","error":{"v":1,"kind":"timeout"}}],"origin":"server"}`, ""},
+	{"wait/after it was done", `{"v":1,"kind":"unavailable","effect":"applied","afterMs":12000,"origin":"server"}`, ""},
 	{"wait/hours", `{"v":1,"kind":"quota_exhausted","afterMs":7200000,"origin":"server"}`, ""},
 	{
 		"wait/until a reset",

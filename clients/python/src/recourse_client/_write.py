@@ -364,7 +364,14 @@ def _bind(c: Tables, record: Fields, call: Call) -> Bound:
     e["hints"] = _hints(s, is_fresh)
     if e.get("effect") == "unknown" and advice_of(e) == "never" and any(_is_warning(c, hint) for hint in e["hints"]):
         e["retry"] = "re_read"
+    if c.layouts[0].get("record") and (e.get("effect") == "applied" or not _helps(e)):
+        e.pop("afterMs")
     return s
+
+
+def _helps(e: Fields) -> bool:
+    """Says whether it helps to wait."""
+    return advice_of(e) in ("same_call", "re_read") or kind_of(e) == "partial" or class_of(e) == "allowance"
 
 
 def _wait(e: Fields, entry: Fields, call: Call) -> int:
