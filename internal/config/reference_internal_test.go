@@ -79,7 +79,7 @@ func typeName(t reflect.Type) string {
 		return oneOf(words.Words())
 	}
 	if elem, suffix, ok := mappingOf(t); ok && suffix != "" {
-		return strings.ToLower(elem.Name()) + "s by name"
+		return strings.TrimSuffix(strings.ToLower(elem.Name()), "s") + "s by name"
 	}
 	switch t {
 	case reflect.TypeFor[time.Duration]():
