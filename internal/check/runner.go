@@ -361,20 +361,23 @@ func (r *runner) restart() {
 
 // anew ends a server that is stuck in a call, and starts it again.
 func (r *runner) anew() {
-	r.t.strays = append(r.t.strays, r.conn.Strays()...)
-	r.conn.Close() // how it leaves now says nothing
-	r.conn = nil
+	r.hangUp() // how it leaves now says nothing
 	r.open()
 }
 
-// leave closes the connection.
+// leave closes the connection, and notes how the server leaves.
 func (r *runner) leave() {
-	r.t.strays = append(r.t.strays, r.conn.Strays()...)
-	clean := r.conn.Close()
-	if r.deaths == 0 {
+	if clean := r.hangUp(); r.deaths == 0 {
 		r.t.left = append(r.t.left, clean)
 	}
+}
+
+// hangUp closes the connection, and reports whether the server has left by itself.
+func (r *runner) hangUp() (clean bool) {
+	r.t.strays = append(r.t.strays, r.conn.Strays()...)
+	clean = r.conn.Close()
 	r.conn = nil
+	return clean
 }
 
 // why says why there is no usable answer.
