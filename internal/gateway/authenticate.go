@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -206,9 +205,9 @@ func (c *call) identify(verified *authn.Identity, of *outer) {
 	case of != nil:
 		token = of.who.token
 	case verified.Method == auth.MethodJWT:
-		_, token, _ = strings.Cut(c.req.header.Get("Authorization"), " ")
+		token, _ = auth.Bearer(c.req.header) // which has been verified
 	}
-	*who = caller{token: strings.TrimSpace(token), user: c.req.user, verified: *verified, owner: upstream.CallerOf(all...)}
+	*who = caller{token: token, user: c.req.user, verified: *verified, owner: upstream.CallerOf(all...)}
 	if who.id = who.owner; !proved {
 		who.id = upstream.CallerOf(slices.Concat(sent, user)...)
 	}

@@ -9,8 +9,8 @@ import (
 
 const authorization = "Authorization"
 
-// bearer returns the token of a request (RFC 6750, section 2.1).
-func bearer(header http.Header) (string, error) {
+// Bearer returns the token of a request (RFC 6750, section 2.1).
+func Bearer(header http.Header) (string, error) {
 	token, err := single(header, authorization)
 	if err != nil {
 		return "", err

@@ -70,7 +70,7 @@ func NewJWT(rule TokenRule, keys *KeySet) *JWT {
 
 // Authenticate implements [authn.Authenticator].
 func (j *JWT) Authenticate(r *http.Request) (authn.Identity, error) {
-	token, err := bearer(r.Header)
+	token, err := Bearer(r.Header)
 	if err != nil {
 		return authn.Identity{}, err
 	}

@@ -49,7 +49,7 @@ var _ authn.Authenticator = BearerKeys{}
 
 // Authenticate implements [authn.Authenticator].
 func (b BearerKeys) Authenticate(r *http.Request) (authn.Identity, error) {
-	text, err := bearer(r.Header)
+	text, err := Bearer(r.Header)
 	if err != nil {
 		return authn.Identity{}, err
 	}
