@@ -64,7 +64,7 @@ func purpose(provider, owner string) []byte {
 func putToken(c *store.Connection, t Token, by *seal.Sealer) {
 	text, _ := json.Marshal(t)
 	c.Sealed, c.KeyID = by.Seal(text, purpose(c.Provider, c.Owner)), by.KeyID()
-	c.Scopes, c.Expires, c.Ends = t.Scopes, t.Expires, t.ends()
+	c.Scopes, c.Expires, c.Ends = t.Scopes, t.Expires, t.Ends
 }
 
 // A SealError says that a token cannot be unsealed.

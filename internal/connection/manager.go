@@ -162,11 +162,7 @@ func (m *Manager) Access(ctx context.Context, p *Provider, owner string) (Access
 	if err != nil || k.c == nil {
 		return Access{}, err
 	}
-	access := Access{Scopes: k.c.Scopes}
-	if p.Flow != ClientCredentials { // which the gateway renews by itself
-		access.Ends = k.token.ends()
-	}
-	return access, nil
+	return Access{Scopes: k.c.Scopes, Ends: k.token.Ends}, nil
 }
 
 func (p *Provider) credential(k known) Credential {

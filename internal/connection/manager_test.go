@@ -492,5 +492,8 @@ func TestClientCredentials(t *testing.T) {
 		if c, err := m.Credential(t.Context(), &own, ""); err != nil || c.Value != "Bearer access-own-2" {
 			t.Fatalf("%+v, %v", c, err)
 		}
+		if all, err := m.List(t.Context()); err != nil || len(all) != 1 || !all[0].Ends.IsZero() { // nobody has to connect it again
+			t.Errorf("%+v, %v", all, err)
+		}
 	})
 }

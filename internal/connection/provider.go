@@ -77,8 +77,8 @@ func (p *Provider) redeem(ctx context.Context, old Token) (Token, error) {
 	}
 	fresh, err := newToken(t, old.Scopes)
 	fresh.Refresh = cmp.Or(fresh.Refresh, old.Refresh) // not every provider has a new one each time
-	if fresh.Refresh == old.Refresh && fresh.Lapses.IsZero() {
-		fresh.Lapses = old.Lapses
+	if fresh.Refresh == old.Refresh && fresh.Ends.IsZero() {
+		fresh.Ends = old.Ends
 	}
 	return fresh, err
 }
@@ -93,24 +93,18 @@ func (p *Provider) request(ctx context.Context, more url.Values) (Token, error) 
 	if err != nil {
 		return Token{}, err
 	}
-	return newToken(t, p.Scopes)
+	own, err := newToken(t, p.Scopes)
+	own.Ends = time.Time{} // it can be requested again at any time
+	return own, err
 }
 
-// A Token is issued by a provider. Expires and Lapses are zero if the provider does not say.
+// A Token is issued by a provider. Expires and Ends are zero if that is not known.
 type Token struct {
 	Access  string    `json:"access"`
 	Refresh string    `json:"refresh,omitempty"`
 	Expires time.Time `json:"expires,omitzero"`
-	Lapses  time.Time `json:"lapses,omitzero"` // when the refresh token expires
+	Ends    time.Time `json:"ends,omitzero"` // when nobody can use the account any more unless it is connected again
 	Scopes  []string  `json:"scopes,omitempty"`
-}
-
-// ends returns when nobody can use the account any more unless it is connected again; zero: not known.
-func (t *Token) ends() time.Time {
-	if t.Refresh == "" {
-		return t.Expires
-	}
-	return t.Lapses
 }
 
 var errNoHeader = errors.New("the provider has issued an access token that cannot be sent in a header")
@@ -130,10 +124,12 @@ func newToken(t *oauth2.Token, asked []string) (Token, error) {
 	if said, ok := t.Extra("scope").(string); ok && said != "" {
 		scopes = strings.FieldsFunc(said, func(r rune) bool { return r == ' ' || r == ',' })
 	}
-	return Token{
-		Access: t.AccessToken, Refresh: t.RefreshToken, Expires: t.Expiry.UTC().Truncate(time.Second), Lapses: lapses(t),
-		Scopes: slices.Clone(scopes),
-	}, nil
+	expires := t.Expiry.UTC().Truncate(time.Second)
+	ends := expires
+	if t.RefreshToken != "" {
+		ends = lapses(t)
+	}
+	return Token{Access: t.AccessToken, Refresh: t.RefreshToken, Expires: expires, Ends: ends, Scopes: slices.Clone(scopes)}, nil
 }
 
 // lapses returns when a refresh token expires. No standard has a member for that: GitHub, Google, LinkedIn and others use the first of

@@ -30,7 +30,8 @@ func (a *Account) Status(ctx context.Context, base string) (*Status, *recourse.E
 		s.Why = e.Sentence()
 		return s, nil
 	}
-	if s.Connected = true; a.exchanges() {
+	s.Connected = true
+	if a.exchanges() {
 		return s, nil
 	}
 	access, err := a.manager.Access(ctx, p, a.owner)
