@@ -17,7 +17,7 @@ missing() {
 # name_tests prints the functions that ask for one of the packages.
 name_tests() {
 	asks=$(echo "$packages" | sed '
-		s/^redis-server$/service\\.(New)?Redis\\(/
+		s/^redis-server$/service\\.(New)?(Redis|Replica|Sentinel)\\(/
 		s/^postgresql$/service\\.(New)?Postgres\\(/
 		s/^systemd$/"systemd-analyze"/
 		s/^chromium$/browser\\.Open\\(/' | paste -s -d '|')

@@ -305,6 +305,9 @@ func (v *validator) redis(text string, node *strictyaml.Node) {
 		v.doc.Reportf(node.Pos(), hint, "`redis` does not say where Redis is")
 	case u.Scheme != "redis" && u.Scheme != "rediss" && u.Scheme != "unix":
 		v.doc.Reportf(node.Pos(), hint, "`redis` must be a redis, rediss or unix URL")
+	case u.Query().Has("master_name") && (u.Query().Get("master_name") == "" || u.Scheme == "unix"):
+		const hint = "write it as `redis://SENTINEL:26379/0?master_name=NAME`"
+		v.doc.Reportf(node.Pos(), hint, "`redis` has a `master_name` that does not name a primary at a Sentinel")
 	case u.Scheme != "unix" && strings.Trim(u.Path, "/0123456789") != "":
 		v.doc.Reportf(node.Pos(), hint, "the path of `redis` must be the number of a database")
 	}

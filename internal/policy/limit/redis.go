@@ -34,13 +34,16 @@ var count = redis.NewScript(countSource)
 var quiet = sync.OnceFunc(func() { redis.SetLogger(&logging.VoidLogger{}) })
 
 // OpenRedis returns a counter in the Redis at a URL: redis://, rediss:// for TLS, or unix://. Further nodes
-// of a cluster follow as parameters, ?addr=HOST:PORT. It does not connect yet. Patience is how long it waits
-// for an answer.
+// of a cluster follow as parameters, ?addr=HOST:PORT. With ?master_name=NAME, the nodes are Sentinels. It does
+// not connect yet. Patience is how long it waits for an answer.
 func OpenRedis(address string, patience time.Duration) (*Redis, error) {
 	quiet()
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, errors.New("parse the Redis URL") // the error quotes it, with the password
+	}
+	if u.Query().Has("master_name") {
+		return openFailover(address, patience)
 	}
 	if u.Query().Has("addr") {
 		o, err := redis.ParseClusterURL(address)

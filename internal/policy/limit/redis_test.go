@@ -266,7 +266,10 @@ func TestCallerGone(t *testing.T) {
 
 func TestOpenRedisRefuses(t *testing.T) {
 	t.Parallel()
-	for _, address := range []string{"http://127.0.0.1", "redis://:s3cret@127.0.0.1:1/x", "redis://:s3cret%zz@127.0.0.1", "redis://a?addr=b&nope=1"} {
+	for _, address := range []string{
+		"http://127.0.0.1", "redis://:s3cret@127.0.0.1:1/x", "redis://:s3cret%zz@127.0.0.1", "redis://a?addr=b&nope=1",
+		"redis://:s3cret@a?master_name=", "redis://:s3cret@a?master_name=b&nope=1", "unix://:s3cret@a/b?master_name=c",
+	} {
 		if _, err := limit.OpenRedis(address, time.Second); err == nil || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: got %v", address, err)
 		}

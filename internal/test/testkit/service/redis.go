@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,6 +48,36 @@ func NewRedis(tb testing.TB, options ...string) *Process {
 		}
 		return p, err
 	})
+}
+
+// NewReplica starts a replica of a redis-server for one test.
+func NewReplica(tb testing.TB, of *Process) *Process {
+	tb.Helper()
+	host, port := of.redisAddress()
+	return NewRedis(tb, "--replicaof", host, port)
+}
+
+// NewSentinel starts a Sentinel for one test. It knows a redis-server by a name, and replaces it alone.
+func NewSentinel(tb testing.TB, name string, primary *Process) *Process {
+	tb.Helper()
+	return own(tb, func() (*Process, error) {
+		p, err := makeRedis()
+		if err != nil {
+			return nil, err
+		}
+		host, port := primary.redisAddress()
+		_, own := p.redisAddress()
+		file := filepath.Join(p.dir, "sentinel.conf")
+		text := fmt.Sprintf("bind 127.0.0.1\nport %[1]s\nsentinel monitor %[2]s %[3]s %[4]s 1\n"+
+			"sentinel down-after-milliseconds %[2]s 100\nsentinel failover-timeout %[2]s 1000\n", own, name, host, port)
+		p.start = []string{p.start[0], file, "--sentinel"}
+		return p, errors.Join(os.WriteFile(file, []byte(text), 0o600), giveAway(file))
+	})
+}
+
+func (p *Process) redisAddress() (host, port string) {
+	host, port, _ = strings.Cut(strings.TrimSuffix(strings.TrimPrefix(p.URL, "redis://"), "/0"), ":")
+	return host, port
 }
 
 func makeRedis() (*Process, error) {
