@@ -70,7 +70,10 @@ func (p *Process) begin(shared bool) error {
 	}
 	p.guard, p.life = guard, to
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		err := p.ready(p)
+		_, err := p.pid() // the guard may be slower than the service
+		if err == nil {
+			err = p.ready(p)
+		}
 		if err == nil {
 			return nil
 		}
@@ -126,11 +129,7 @@ func (p *Process) Resume(tb testing.TB) {
 
 func (p *Process) signal(tb testing.TB, send func(pid int) error) {
 	tb.Helper()
-	text, err := os.ReadFile(filepath.Join(p.dir, "pid"))
-	if err != nil {
-		tb.Fatalf("testkit: find the service: %v", err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	pid, err := p.pid()
 	if err != nil {
 		tb.Fatalf("testkit: find the service: %v", err)
 	}
@@ -182,3 +181,12 @@ func starting(made func() (*Process, error)) func() (*Process, error) {
 }
 
 var errNotInstalled = errors.New("not installed: run tools/install-services.sh, as .ci/run does")
+
+// pid is the process that the guard has started.
+func (p *Process) pid() (int, error) {
+	text, err := os.ReadFile(filepath.Join(p.dir, "pid"))
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(text)))
+}
