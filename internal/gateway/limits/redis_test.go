@@ -131,8 +131,9 @@ func TestLateRedis(t *testing.T) {
 	srv := testkit.NewServer(t)
 	_, proxy := lateRedis(t, 9)
 	f := sharing(t, srv, "redis://"+proxy.Address, 200*time.Millisecond, "")
+	const callers = 4
 	var group sync.WaitGroup
-	for range 4 {
+	for range callers {
 		c := f.Client(t, testkit.Modern)
 		group.Go(func() {
 			for range 30 {
@@ -141,7 +142,8 @@ func TestLateRedis(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if n := srv.Executions(testkit.Echo); n < 45 || n > 51 {
+	// On a machine without time to spare, Redis may refuse a call of each caller that passed 200 ms ago.
+	if n := srv.Executions(testkit.Echo); n < 45 || n > 50+callers {
 		t.Errorf("%d of 120 calls passed, want 50", n)
 	}
 }

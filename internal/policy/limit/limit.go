@@ -63,6 +63,7 @@ type Charge struct {
 	here   int64 // the same on the clock of this process's memory
 	weight int64 // as how many calls it counts in memory
 	owed   int64 // earlier calls with this key that Redis has not counted yet
+	asked  bool  // of Redis, which has not answered yet
 	local  bool  // in memory alone, because Redis did not answer
 }
 

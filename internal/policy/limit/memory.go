@@ -98,8 +98,11 @@ func (m *Memory) look(now time.Time, charges []Charge) (at int64, ok bool) {
 			c.here, c.Remaining, c.Reset = at, c.Window.Calls, 0
 		} else {
 			c.here = s.Expire(at, int64(c.Window.Length))
-			c.Remaining = max(c.Window.Calls-s.Total, 0)
-			c.Reset = time.Duration(s.Reset(at, int64(c.Window.Length), c.Window.Calls))
+			most := c.Window.Calls - s.asked
+			c.Remaining = max(most-s.Total, 0)
+			if c.Reset = time.Duration(s.Reset(at, int64(c.Window.Length), most)); c.Full() && c.Reset <= 0 {
+				c.Reset = time.Second // by then Redis has been asked
+			}
 		}
 		ok = ok && !c.Full()
 	}

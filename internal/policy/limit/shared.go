@@ -73,20 +73,23 @@ func (s *Shared) Take(ctx context.Context, now time.Time, charges []Charge) (ok 
 	}
 	began := time.Now()
 	err = s.ask(ctx, now, func() (err error) {
-		s.memory.owes(now, charges)
+		s.memory.asks(now, charges)
 		ok, err = s.redis.Take(ctx, now, charges)
 		return err
 	})
-	switch {
-	case err == nil:
+	if err == nil {
 		s.memory.learn(now.Add(time.Since(began)), charges, ok)
 		return ok, nil
+	}
+	unsent := !sent(err)
+	s.memory.unanswered(now, charges, unsent)
+	switch {
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
 	case s.closed:
 		return false, ErrUncounted
 	}
-	return s.memory.countOn(now, charges, uncounted(err)), nil
+	return s.memory.countOn(now, charges, unsent), nil
 }
 
 // Look implements [Counter].

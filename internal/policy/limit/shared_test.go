@@ -107,3 +107,26 @@ func TestGiveBackWithoutRedis(t *testing.T) {
 		shared.Give(t.Context(), charges)
 	}
 }
+
+// A call that passed while no connection could be opened is told to Redis later: it was not sent.
+func TestUnsentCallIsTold(t *testing.T) {
+	t.Parallel()
+	server := service.NewRedis(t)
+	shared := limit.NewShared(open(t, server.URL, time.Second), limit.NewMemory(), false, slog.New(slog.DiscardHandler))
+	w := testWindow(5, time.Hour)
+	take := func() int64 {
+		charges := []limit.Charge{{Window: w}}
+		if ok, err := shared.Take(t.Context(), time.Now(), charges); err != nil || !ok {
+			t.Error(ok, err)
+		}
+		return charges[0].Remaining
+	}
+	server.Pause(t)
+	_, _ = take(), take()
+	server.Resume(t)
+	_ = take()
+	alone := []limit.Charge{{Window: w}}
+	if err := open(t, server.URL, patient).Look(t.Context(), time.Now(), alone); err != nil || alone[0].Remaining != 2 {
+		t.Errorf("Redis has room for %d calls (%v), want 2", alone[0].Remaining, err)
+	}
+}

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"net"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // What Redis tells of a window is kept in memory, in two ways. A refusal is remembered until the window has room again, so that
@@ -19,6 +17,7 @@ type told struct {
 	mine    int64 // calls that passed here
 	all     int64 // and at all replicas meanwhile
 	owed    int64 // calls that Redis has not counted
+	asked   int64 // calls that Redis is being told of: it may count them, or refuse the one that asks
 }
 
 const (
@@ -87,24 +86,24 @@ func (m *Memory) learn(now time.Time, charges []Charge, ok bool) {
 	for i := range charges {
 		c := &charges[i]
 		s, others := m.find(c, now), int64(0)
-		known := s != nil
-		if !known {
+		if s == nil {
 			s = m.enter(c)
 		}
+		s.answered(c)
 		c.here, c.weight = s.Expire(int64(now.Sub(m.epoch)), int64(c.Window.Length)), passed
 		if c.at < s.at && s.at-c.at < disorder { // the answer that overtook this one has counted its call
 			s.passed(passed, -passed)
 			continue
 		}
 		heard := c.Window.Calls - c.Remaining + s.owed - s.Total
-		if known {
+		if s.at != 0 || s.Total > 0 {
 			others = max(heard-passed, 0)
 		}
 		s.passed(passed, others)
 		if heard >= 0 {
 			m.add(s, c, heard)
 		} else {
-			s.Drop(-heard)
+			s.Drop(max(-heard-s.asked, 0)) // what Redis is being told of, it may count yet
 		}
 		s.at, s.reset, s.refused = c.at, c.here+int64(min(c.Reset, c.Window.Length)), 0
 		if !ok && c.Full() {
@@ -113,46 +112,64 @@ func (m *Memory) learn(now time.Time, charges []Charge, ok bool) {
 	}
 }
 
-// owes tells Redis, with the charges, which calls it has not counted.
-func (m *Memory) owes(now time.Time, charges []Charge) {
+// asks notes that Redis is asked for a call, and told with its charges of those that it has not counted.
+func (m *Memory) asks(now time.Time, charges []Charge) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range charges {
-		charges[i].owed = 0
-		if s := m.find(&charges[i], now); s != nil {
-			charges[i].owed, s.owed = s.owed, 0
+		c := &charges[i]
+		s := m.find(c, now)
+		if s == nil {
+			s = m.enter(c)
 		}
+		c.owed, s.owed, c.asked = s.owed, 0, true
+		s.asked += c.owed + 1
+	}
+}
+
+// answered notes that Redis is no longer asked.
+func (t *told) answered(c *Charge) {
+	if c.asked {
+		t.asked, c.asked = max(t.asked-c.owed-1, 0), false
+	}
+}
+
+// unanswered notes that Redis has not answered. If it was not sent the call, it has to be told again.
+func (m *Memory) unanswered(now time.Time, charges []Charge, unsent bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range charges {
+		c := &charges[i]
+		c.local = true
+		if s := m.find(c, now); s != nil {
+			s.answered(c)
+			if unsent {
+				s.owed += c.owed
+			}
+		}
+		c.owed = 0
 	}
 }
 
 // countOn counts a call that Redis could not.
-func (m *Memory) countOn(now time.Time, charges []Charge, owing bool) (ok bool) {
+func (m *Memory) countOn(now time.Time, charges []Charge, unsent bool) (ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	ok = m.take(now, charges, true)
 	for i := range charges {
 		c := &charges[i]
-		c.local = true
-		s := m.find(c, now)
-		if s != nil && ok {
+		if s := m.find(c, now); s != nil && ok {
 			s.passed(1, c.weight-1)
-		}
-		if s != nil && owing {
-			s.owed += c.owed
-			if ok {
+			if unsent {
 				s.owed++
 			}
 		}
-		c.owed = 0
 	}
 	return ok
 }
 
-// uncounted reports whether Redis has hardly counted a call that failed: unlike one whose answer is late, which it was sent.
-func uncounted(err error) bool {
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) {
-		return true
-	}
-	late, ok := errors.AsType[net.Error](err)
-	return !ok || !late.Timeout()
+// sent reports whether Redis was sent a call that failed, and has probably counted it: its answer is late.
+func sent(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "read" && op.Timeout()
 }
