@@ -169,16 +169,22 @@ func (c *call) openStream() (listener *session.Listener, release func()) {
 	resp := c.in.Resp
 	stop := context.AfterFunc(c.on.backend.Streams, func() { _ = resp.Close() }) // ends the reading
 	c.leave()
-	c.reply.StartEvents()
-	c.reply.W.Flush()
 	var of *session.Session
 	if c.req.method == http.MethodGet {
 		of = c.session
 	}
-	announceTools(of, c.reply.Note)
-	c.in.Messages = new(wire.MessageReader)
 	listener = of.Listen(c.reply.Note)
+	listener.Begin()
+	leave := c.join(listener)
+	c.reply.StartEvents()
+	c.reply.W.Flush()
+	announceTools(of, c.reply.Note)
+	if c.req.method == http.MethodGet { // else the client is first told what it will hear
+		listener.End()
+	}
+	c.in.Messages = new(wire.MessageReader)
 	return listener, func() {
+		leave()
 		listener.Close()
 		stop()
 	}

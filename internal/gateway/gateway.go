@@ -127,6 +127,9 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 	}
 	g.adopt(t)
 	g.table.Store(t)
+	if reach.Pins != nil {
+		g.work.Go(g.watchPins)
+	}
 	return g, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"iter"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -103,6 +104,22 @@ func newManyServers(g *Gateway, e *config.Endpoint, named map[string]*endpoint, 
 		})
 	}
 	return all
+}
+
+// offeredAt yields the endpoints with several servers that offer this one, and what it is to them.
+func (on *endpoint) offeredAt(t *table) iter.Seq2[*many.Conn, *many.Source] {
+	return func(yield func(*many.Conn, *many.Source) bool) {
+		for _, all := range t.all {
+			if all.many == nil {
+				continue
+			}
+			for i, m := range all.many.members {
+				if m.on == on && !yield(all.many.conn, all.many.options.Servers[i]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // listsDiffer reports whether the server's lists depend on who asks.

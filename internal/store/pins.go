@@ -114,27 +114,37 @@ func writePins(ctx context.Context, tx *sql.Tx, server string, c *pin.Changes) e
 	return nil
 }
 
+// Revisions implements [pin.Records].
+func (p *Pins) Revisions(ctx context.Context) (map[string]int64, error) {
+	return numbers[int64](ctx, p.s, "SELECT server, revision FROM pin_servers")
+}
+
 // Waiting returns how many changes wait at each server that has pins.
 func (p *Pins) Waiting(ctx context.Context) (map[string]int, error) {
-	rows, err := p.s.reads.QueryContext(ctx, "SELECT s.server, COUNT(p.tool) FROM pin_servers AS s LEFT JOIN pins AS p "+
+	return numbers[int](ctx, p.s, "SELECT s.server, COUNT(p.tool) FROM pin_servers AS s LEFT JOIN pins AS p "+
 		"ON p.server = s.server AND (p.waiting <> '' OR p.gone = 1) GROUP BY s.server")
+}
+
+// numbers returns a number of each server that has pins.
+func numbers[N int | int64](ctx context.Context, s *Store, query string) (map[string]N, error) {
+	rows, err := s.reads.QueryContext(ctx, query)
 	if err != nil {
 		return nil, fmt.Errorf("count pins: %w", err)
 	}
 	defer rows.Close()
-	count := map[string]int{}
+	all := map[string]N{}
 	for rows.Next() {
 		var server string
-		var n int
+		var n N
 		if err := rows.Scan(&server, &n); err != nil {
 			return nil, fmt.Errorf("count pins: %w", err)
 		}
-		count[server] = n
+		all[server] = n
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("count pins: %w", err)
 	}
-	return count, nil
+	return all, nil
 }
 
 func bit(is bool) int {

@@ -31,6 +31,7 @@ type Backend struct {
 	Place    *session.Place // where sessions were opened that need not be reopened
 	Lists    *toollist.Lists
 	Budget   retry.Budget
+	Audience session.Audience
 
 	// Streams ends the streams that have no end of their own. They do not hold the backend, but end after its
 	// last call: a server may ask its client something on them for that call.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -38,6 +39,44 @@ func (s *Session) Listen(say func(message []byte) error) *Listener {
 	return l
 }
 
+// An Audience is the streams of a server's clients that are told what the gateway changes in its lists. The zero value is empty.
+type Audience struct {
+	mu  sync.Mutex
+	all map[*Listener][]byte // the message
+}
+
+// Join has a stream told by that message, until leave is called.
+func (a *Audience) Join(l *Listener, message []byte) (leave func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.all == nil {
+		a.all = map[*Listener][]byte{}
+	}
+	a.all[l] = message
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.all, l)
+	}
+}
+
+// Tell tells all streams. Each is told by do, since its client may be slow to take it.
+func (a *Audience) Tell(do func(tell func())) {
+	a.mu.Lock()
+	all := maps.Clone(a.all)
+	a.mu.Unlock()
+	for l, message := range all {
+		do(func() { l.tell(message) })
+	}
+}
+
+// tell sends a message to the client, and reports whether it could be sent.
+func (l *Listener) tell(message []byte) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.say != nil && l.say(message) == nil
+}
+
 // Begin begins one of the server's events, or continues it.
 func (l *Listener) Begin() {
 	if !l.event {
@@ -71,11 +110,7 @@ func (s *Session) Tell(message []byte) bool {
 	s.listeners.mu.Lock()
 	open := slices.Clone(s.listeners.streams)
 	s.listeners.mu.Unlock()
-	return slices.ContainsFunc(open, func(l *Listener) bool {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return l.say != nil && l.say(message) == nil
-	})
+	return slices.ContainsFunc(open, func(l *Listener) bool { return l.tell(message) })
 }
 
 // Say is Tell for a client that has to be told.

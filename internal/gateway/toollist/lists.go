@@ -127,6 +127,15 @@ func (t *Lists) Changed(of upstream.Caller) {
 	}
 }
 
+// AllChanged does so of all callers' lists.
+func (t *Lists) AllChanged() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, slot := range t.lists {
+		slot.stale = true
+	}
+}
+
 // Params returns the arguments of a tool that its clients repeat in headers, from any list that has the tool.
 func (t *Lists) Params(tool string) []wire.ParamHeader {
 	t.mu.Lock()

@@ -67,13 +67,16 @@ func accept(tb testing.TB, s pin.Records, tool string, want ...string) {
 	}
 }
 
+// pinWays are configurations with a server whose tools are pinned.
+var pinWays = map[string]string{
+	"own":  "pin: true\nservers: {farm: {url: %q}}\n",
+	"many": "servers: {farm: {url: %q, path: none, pin: true}}\nendpoints: {all: {path: /farm/mcp, servers: [{name: farm, prefix: f_}]}}\n",
+}
+
 func TestPins(t *testing.T) {
 	t.Parallel()
 	for _, e := range testkit.EraPairs {
-		for way, config := range map[string]string{
-			"own":  "pin: true\nservers: {farm: {url: %q}}\n",
-			"many": "servers: {farm: {url: %q, path: none, pin: true}}\nendpoints: {all: {path: /farm/mcp, servers: [{name: farm, prefix: f_}]}}\n",
-		} {
+		for way, config := range pinWays {
 			t.Run(way+"/"+e.String(), func(t *testing.T) {
 				t.Parallel()
 				s := gatewaytest.OpenStore(t, "sqlite:"+filepath.Join(t.TempDir(), "pins.db"))

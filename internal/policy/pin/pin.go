@@ -12,6 +12,7 @@ package pin
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 )
 
@@ -52,6 +53,20 @@ type Record struct {
 	Tools    map[string]*Pin
 }
 
+// offersSame reports whether clients get the same definitions by two records.
+func (r *Record) offersSame(other *Record) bool { return maps.Equal(r.pinned(), other.pinned()) }
+
+// pinned returns the definitions that clients get, by name.
+func (r *Record) pinned() map[string]string {
+	all := map[string]string{}
+	for name, t := range r.Tools {
+		if t.Pinned != "" {
+			all[name] = t.Pinned
+		}
+	}
+	return all
+}
+
 // Changes are made to the record of a revision.
 type Changes struct {
 	Since   int64 // the revision
@@ -64,6 +79,8 @@ type Changes struct {
 type Records interface {
 	// Revision returns the revision of a server's record; 0: there is none.
 	Revision(ctx context.Context, server string) (int64, error)
+	// Revisions returns those of all servers that have a record.
+	Revisions(ctx context.Context) (map[string]int64, error)
 	// Load returns a server's record.
 	Load(ctx context.Context, server string) (*Record, error)
 	// Save makes changes, and adds 1 to the revision. It reports false if the record's is another one by now.

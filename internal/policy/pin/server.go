@@ -44,6 +44,7 @@ type Guardian struct {
 	hour  time.Time
 	rests time.Time // until then the store is left alone
 	fault error     // why
+	moved bool      // clients are offered other definitions than before
 }
 
 // NewServer returns the pins of a server.
@@ -103,6 +104,24 @@ func (s *Guardian) Offers(ctx context.Context, tool string) (bool, error) {
 	return !s.have.Whole || is(), nil
 }
 
+// Moved reports whether clients are offered other definitions than when it was last asked; revision is that of the record by now. It is
+// not of interest before a client has seen any.
+func (s *Guardian) Moved(ctx context.Context, revision int64) bool {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.have == nil {
+		return false
+	}
+	if s.have.Revision != revision && s.refresh(ctx) != nil {
+		return false
+	}
+	moved := s.moved
+	s.moved = false
+	return moved
+}
+
 // refresh reads the pins, if others have changed them.
 func (s *Guardian) refresh(ctx context.Context) error {
 	if time.Now().Before(s.rests) {
@@ -119,6 +138,7 @@ func (s *Guardian) refresh(ctx context.Context) error {
 	if err != nil {
 		return s.rest(err)
 	}
+	s.moved = s.moved || s.have != nil && s.have.Whole && !s.have.offersSame(have)
 	s.have = have
 	clear(s.told) // what has been accepted may change again
 	return nil

@@ -181,6 +181,12 @@ func (c *Conn) Changed(s *Source, announcement string) {
 	}
 }
 
+// Announce is [Conn.Changed], and tells the clients that listen.
+func (c *Conn) Announce(s *Source, announcement string) {
+	c.Changed(s, announcement)
+	c.listeners.announce(announcement)
+}
+
 func (k *kept) changedAt(of listKey) time.Time {
 	of.of = upstream.Caller{}
 	k.mu.Lock()

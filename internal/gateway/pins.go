@@ -1,0 +1,148 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/answer"
+	"github.com/recoursehq/recourse/internal/gateway/session"
+	"github.com/recoursehq/recourse/internal/pause"
+	"github.com/recoursehq/recourse/internal/policy/pin"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
+)
+
+// pinsOf returns the pins of a server, which outlive a reload; nil: it has none.
+func (g *Gateway) pinsOf(entry *config.Server) (*pin.Guardian, error) {
+	if !entry.Pins() {
+		return nil, nil
+	}
+	if g.reach.Pins == nil {
+		return nil, errors.New("`pin` needs a store: restart the gateway, which was started without one")
+	}
+	kept, ok := g.pins.Load(entry.Name)
+	if !ok {
+		kept, _ = g.pins.LoadOrStore(entry.Name, pin.NewServer(entry.Name, g.reach.Pins, g.log))
+	}
+	pins, _ := kept.(*pin.Guardian)
+	return pins, nil
+}
+
+// pinned returns an answer to tools/list with the pinned definitions of its tools; without any if they cannot be known. old says that
+// the answer is not what the server says now.
+func (a listRequest) pinned(text []byte, old bool) []byte {
+	c := a.of
+	if c.on.pins == nil || json.Lookup(text, "/result/tools").Kind() != '[' {
+		return text
+	}
+	return json.Change(text, "result", func(result json.Value) json.Value {
+		offered, err := a.pinnedPage(result, json.Lookup(c.req.msg.Params, "/cursor"), old)
+		if err == nil {
+			return offered
+		}
+		c.g.log.LogAttrs(c.ctx, slog.LevelError, "no tools are offered: their pins cannot be read or written",
+			slog.String("server", c.on.entry.Name), slog.String("request_id", c.req.id), slog.String("cause", err.Error()))
+		return json.Change(result, "tools", func(json.Value) json.Value { return json.Value(`[]`) })
+	})
+}
+
+// pinnedPage does the same with a page, the result of tools/list.
+func (a listRequest) pinnedPage(result, cursor json.Value, old bool) (json.Value, error) {
+	c := a.of
+	list := json.Lookup(result, "/tools")
+	if c.on.pins == nil || list.Kind() != '[' {
+		return result, nil
+	}
+	page := &pin.ListPage{Cursor: json.Text(cursor, ""), Next: json.Text(result, "/nextCursor"), Private: c.on.listsDiffer(), Old: old}
+	page.Tools, _ = json.Items(list, math.MaxInt)
+	offered, err := c.on.pins.Offer(c.ctx, page)
+	if err != nil {
+		return nil, err
+	}
+	if page.Reread {
+		c.on.backend.Lists.Changed(a.Key())
+	}
+	return json.Change(result, "tools", func(json.Value) json.Value { return json.Array(offered) }), nil
+}
+
+// refuseUnpinned refuses the call of a tool that nobody has accepted, as one that there is not, whether or not the server lists it.
+func (a listRequest) refuseUnpinned() *failure {
+	c := a.of
+	if c.on.pins == nil {
+		return nil
+	}
+	offers, err := c.on.pins.Offers(c.ctx, c.req.msg.Name)
+	switch {
+	case err != nil:
+		return answer.Settled(recourse.Unavailable("").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
+			WithRetryAfter(storeWait).CausedBy(err).WithMessage("The gateway cannot read at the moment which tools may be called."))
+	case offers:
+		return nil
+	case c.rule.list == nil:
+		return answer.Settled(c.member.noneNamed(c.req.msg.Name, nil))
+	default:
+		return answer.Settled(c.permission().unknownTool())
+	}
+}
+
+// pinsEvery is how often the store is asked whether pins have changed: by whatever process, clients that listen are told.
+const pinsEvery = time.Second
+
+// watchPins tells clients when somebody has accepted what a server has changed.
+func (g *Gateway) watchPins(life context.Context) {
+	for pause.For(life, pinsEvery) {
+		if pinned := g.table.Load().pinned(); len(pinned) > 0 {
+			g.tellPins(life, pinned)
+		}
+	}
+}
+
+func (t *table) pinned() (pinned []*endpoint) {
+	for _, on := range t.all {
+		if on.pins != nil {
+			pinned = append(pinned, on)
+		}
+	}
+	return pinned
+}
+
+func (g *Gateway) tellPins(life context.Context, pinned []*endpoint) {
+	ctx, cancel := context.WithTimeout(life, storeWait)
+	defer cancel()
+	revisions, err := g.reach.Pins.Revisions(ctx)
+	if err != nil {
+		return // a list that is asked for says so
+	}
+	for _, on := range pinned {
+		if !on.pins.Moved(life, revisions[on.entry.Name]) {
+			continue
+		}
+		on.backend.Lists.AllChanged()
+		on.backend.Audience.Tell(func(tell func()) { g.work.Go(func(context.Context) { tell() }) })
+		for conn, source := range on.offeredAt(g.table.Load()) {
+			conn.Announce(source, wire.MethodToolsChanged)
+		}
+	}
+}
+
+// join has a stream told when the pins of the server's tools change, if its client wants to know.
+func (c *call) join(l *session.Listener) (leave func()) {
+	var params []byte
+	switch {
+	case c.req.nested || c.on.many != nil: // the endpoint with several servers tells its clients itself
+		return func() {}
+	case c.req.method == http.MethodGet:
+	case string(json.Lookup(c.req.msg.Params, "/notifications/toolsListChanged")) != "true":
+		return func() {}
+	default:
+		params = fmt.Appendf(nil, `{"_meta":{%q:%s}}`, wire.MetaSubscription, c.req.msg.ID)
+	}
+	return c.on.backend.Audience.Join(l, wire.AppendRequest(nil, nil, wire.MethodToolsChanged, params))
+}
