@@ -44,6 +44,13 @@ func (f folder) write(name, text string) {
 	}
 }
 
+func (f folder) rename(from, to string) {
+	f.Helper()
+	if err := os.Rename(f.path(from), f.path(to)); err != nil {
+		f.Fatal(err)
+	}
+}
+
 // run runs a command on the configuration, and returns what it writes without the folder's name.
 func (f folder) run(args ...string) (code int, stdout, stderr string) {
 	var out, err bytes.Buffer
@@ -215,11 +222,31 @@ func TestReloadFollowsIncludedFiles(t *testing.T) {
 	awaits(refused, "a.yaml:1:")
 	f.write("servers/a.yaml", server("farm"))
 	awaits(reloaded, `"kept":["farm"]`)
-	if runtime.GOOS != "windows" { // a file that is listed and then gone
-		if err := os.Symlink("gone", f.path("servers/c.yaml")); err != nil {
-			t.Fatal(err)
+	f.write("servers/b.yaml", "include: [servers/a.yaml]\n")
+	awaits(refused, "b.yaml:1:1: `include` cannot stand in an included file")
+	f.write("servers/b.yaml", server("barn"))
+	awaits(reloaded, `"added":["barn"]`)
+	f.rename("servers", "away")
+	awaits(refused, "recourse.yaml:2:11: there is no such file")
+	f.rename("away", "servers")
+	awaits(reloaded, `"kept":["farm","barn"]`)
+	f.rename("recourse.yaml", "away")
+	awaits(refused, "recourse.yaml")
+	f.rename("away", "recourse.yaml")
+	awaits(reloaded, `"kept":["farm","barn"]`)
+	if runtime.GOOS != "windows" {
+		link := func(to, want string) {
+			t.Helper()
+			if err := os.Symlink(to, f.path("servers/c.yaml")); err != nil {
+				t.Fatal(err)
+			}
+			awaits(refused, want)
+			f.rename("servers/c.yaml", "away")
+			awaits(reloaded, `"kept":["farm","barn"]`)
 		}
-		awaits(refused, "c.yaml")
+		link("gone", "c.yaml") // it is listed, and then it is not there
+		link("../recourse.yaml", "recourse.yaml:2:11: the file includes itself")
+		link("c.yaml", "c.yaml")
 	}
 	client := testkit.NewClient(t, url, testkit.Modern)
 	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || a.Message == nil || a.Message.Result == nil {

@@ -161,17 +161,14 @@ func TestServeReloadsAfterSIGHUP(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no SIGHUP on this system")
 	}
-	file := filepath.Join(t.TempDir(), "recourse.yaml")
-	config := "listen: 127.0.0.1:0\nservers: {farm: {url: 'http://127.0.0.1:1/mcp'}}\n"
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	const farm = "servers: {farm: {url: 'http://127.0.0.1:1/mcp'}}\n"
+	f := newFolder(t, map[string]string{"recourse.yaml": "listen: 127.0.0.1:0\ninclude: [servers]\n", "servers/a.yaml": farm})
 	stderr := &output{}
 	ctx, end := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
 		cli.Run(ctx, cli.Environment{
-			Args: []string{"serve", "-c", file}, Stdout: stderr, Stderr: stderr, LookupEnv: os.LookupEnv, Poll: time.Hour,
+			Args: []string{"serve", "-c", f.path("recourse.yaml")}, Stdout: stderr, Stderr: stderr, LookupEnv: os.LookupEnv, Poll: time.Hour,
 		})
 	})
 	defer running.Wait()
@@ -181,13 +178,23 @@ func TestServeReloadsAfterSIGHUP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 {
+	const reloaded, refused = `"msg":"reloaded"`, `"msg":"reload failed; keeping the old configuration"`
+	for _, step := range []struct{ file, text, message, want string }{
+		{"", "", reloaded, `,"kept":["farm"]}`},
+		{"servers/b.yaml", "servers: {barn: {ulr: x}}\n", refused, "b.yaml:1:18: unknown key `ulr`"},
+		{"", "", refused, "b.yaml:1:18: unknown key `ulr`"},
+		{"servers/b.yaml", "servers: {barn: {url: 'http://127.0.0.1:1/mcp'}}\n", reloaded, `,"added":["barn"],"kept":["farm"]}`},
+		{"", "", reloaded, `,"kept":["farm","barn"]}`},
+	} {
+		if step.file != "" {
+			f.write(step.file, step.text)
+		}
 		if err := self.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
 		var rest string
-		if rest, at = stderr.await(t, at, `"msg":"reloaded"`); rest != `,"kept":["farm"]}` {
-			t.Errorf("unchanged file: %s", rest)
+		if rest, at = stderr.await(t, at, step.message); !strings.Contains(rest, step.want) {
+			t.Errorf("got %s, want %s", rest, step.want)
 		}
 	}
 }
