@@ -1,12 +1,19 @@
 package systems_test
 
 import (
+	"bytes"
+	"io"
+	"net/http"
 	"net/http/httptest"
+	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/check"
 	"github.com/recoursehq/recourse/internal/check/server"
+	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
@@ -41,5 +48,52 @@ func TestLongCheck(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The line that a check gives for a write that happens twice mends it: the gateway in front has no finding, however the check loses
+// the answer. A server without sessions cannot be told to cancel a call, and is not held to it.
+func TestLongCheckOfOnce(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+
+	system := all(t)["studies"]
+	bare := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		system.Handler().ServeHTTP(w, r)
+		if bytes.Contains(body, []byte("study_create")) {
+			time.Sleep(20 * time.Millisecond) // a moment in which the study is there and its answer is not
+		}
+	}))
+	t.Cleanup(bare.Close)
+	path := system.Entrance().Path
+	gate, _ := gatewaytest.NewReaching(t, gateway.Reach{Once: gatewaytest.OpenStore(t, "sqlite:"+filepath.Join(t.TempDir(), "once.db")).Once()},
+		"store: sqlite:once.db\nservers:\n  s:\n    url: "+bare.URL+path+"\n    contract: studies\n    path: "+path+"\n    tools: {study_create: {once: true}}\n")
+	front, end := gatewaytest.Serve(t, gate)
+	t.Cleanup(end)
+	writes, err := check.ReadWrites("writes.yaml", []byte(`
+calls:
+- tool: study_create
+  args: {workspace_id: w-1, title: "{mark}"}
+  verify: {tool: study_get, args: {workspace_id: w-1}}
+- tool: run_dispatch
+  args: {study_id: s-1, country: PT, wait: true, timeout: 30}
+  slow: true
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for url, want := range map[string][]string{bare.URL: {"repeated-write", "parallel-write"}, front: nil} {
+		report := check.Check(t.Context(), &server.Endpoint{URL: url + path, Header: system.Entrance().Header}, check.Options{
+			Mode: check.Owner, Contract: contract.MustBuiltin("studies"), Writes: writes,
+		})
+		var found []string
+		for i := range report.Findings {
+			found = append(found, report.Findings[i].Rule)
+		}
+		if !slices.Equal(found, want) || report.Stopped != "" {
+			t.Errorf("%s: %v, want %v, stopped: %s", url, found, want, report.Stopped)
+		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 type fixture struct {
 	breaks string
 	calls  int
+	reads  int // but of the order none
 
 	hungUp    atomic.Bool
 	turn      sync.Mutex    // of the requests, if it answers one after the other
@@ -223,12 +224,11 @@ func (f *fixture) call(m *message) (result string, code int) {
 		return found, 0
 	}
 	if string(m.Params.Arguments["order_id"]) == `"none"` { // the time of an answer shows no effect
-		calls := 0
-		if f.breaks == "reads-hold" {
-			calls = f.calls
-		}
-		return failed(fmt.Sprintf("There is no order none. Calls: %d, at %s (%d)", calls, time.Now().Format(time.RFC3339Nano), time.Now().UnixMicro()), "")
+		calls := map[string]int{"reads-hold": f.reads, "answers-vary": f.calls}[f.breaks]
+		now := time.Now()
+		return failed(fmt.Sprintf("There is no order none. Calls: %d, at %s (%d) in %d ms", calls, now.Format(time.RFC3339Nano), now.UnixMicro(), now.Nanosecond()%100), "")
 	}
+	f.reads++
 	switch f.breaks { // of order_get, with an id that does not exist
 	case "absent-told":
 		return `{"content":[{"type":"text","text":"[]"}]}`, 0
@@ -288,8 +288,9 @@ func (f *fixture) askProvider(writes bool) string {
 	words := ""
 	for range 2 {
 		req, _ := http.NewRequest(method, url, strings.NewReader("{}"))
+		began := time.Now()
 		resp, err := client.Do(req)
-		if err != nil && f.breaks == "provider-answers" {
+		if hung := time.Since(began) > time.Second; err != nil && hung && f.breaks == "provider-answers" {
 			time.Sleep(time.Minute) // it is stuck
 		}
 		words = f.wordsFor(resp, err)

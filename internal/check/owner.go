@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/check/server"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
@@ -17,6 +18,7 @@ type writeSeen struct {
 	repeated int       // effects of a call whose answer was lost, made again
 	parallel int       // effects of the same call twice at once
 	again    *exchange // the call that was made again
+	beside   *exchange // the one of the two that was sent last
 	conflict *exchange // the same key with other arguments
 	why      string    // why nothing could be counted
 }
@@ -53,30 +55,86 @@ func (r *runner) write(s step, seen *writeSeen) {
 		seen.why = "there is no tool " + seen.write.Tool
 		return
 	}
-	one := r.effectsOf(seen, func(arguments json.Value) { r.made(s, seen, arguments, r.options.Timeout) })
+	var took time.Duration
+	one := r.effectsOf(seen, func(arguments json.Value) {
+		began := time.Now()
+		r.made(s, seen, arguments, r.options.Timeout)
+		took = time.Since(began)
+	})
 	if one <= 0 {
 		seen.why = "after one call, the answer of " + seen.write.Verify.Tool + " does not show its mark"
 		return
 	}
 	seen.repeated = share(one, r.effectsOf(seen, func(arguments json.Value) {
 		r.made(s, seen, arguments, lost)
-		r.await(seen)
+		r.await(seen, r.options.Timeout)
 		seen.again = r.made(s, seen, arguments, r.options.Timeout)
 	}))
+	if seen.repeated > 1 && r.onceAfterLoss(s, seen, one, took) {
+		seen.repeated = 1
+	}
 	seen.parallel = share(one, r.effectsOf(seen, func(arguments json.Value) {
 		var both sync.WaitGroup
 		first, second := r.callOf(seen.tool, arguments), r.callOf(seen.tool, arguments)
 		both.Go(func() { r.ask(r.options.Timeout, s, first) })
-		x := r.ask(r.options.Timeout, s, second)
+		seen.beside = r.ask(r.options.Timeout, s, second)
 		both.Wait()
-		r.file(x)
+		r.file(seen.beside)
 	}))
 	if seen.write.Other != nil {
-		r.effectsOf(seen, func(arguments json.Value) {
-			r.made(s, seen, arguments, r.options.Timeout)
-			seen.conflict = r.made(s, seen, marked(seen.write.Other, r.mark()), r.options.Timeout)
-		})
+		r.conflict(s, seen)
 	}
+}
+
+// onceAfterLoss reports whether the call has one effect if the client goes away before the answer has come. A server that knows whether
+// it has, such as our gateway, takes a call that is made again after it was answered for another one. took is how long a call takes:
+// it looks for a moment between the effect and the answer.
+func (r *runner) onceAfterLoss(s step, seen *writeSeen, one int, took time.Duration) bool {
+	const tries, patience = 6, 200 * time.Millisecond
+	s.tool = seen.tool
+	for low, high, try := time.Duration(0), took, 0; try < tries; try++ {
+		var answered, landed bool
+		var again *exchange
+		moment := (low + high) / 2
+		all := r.effectsOf(seen, func(arguments json.Value) {
+			s.args = arguments
+			if answered = r.ask(moment, s, r.callOf(s.tool, s.args)).answer.Text != nil; answered {
+				return
+			}
+			if r.t.stdio { // elsewhere the connection is gone
+				r.ask(lost, step{probe: s.probe}, server.Message{Text: r.cancellation()})
+			}
+			if landed = r.await(seen, took+patience); landed {
+				again = r.made(s, seen, arguments, r.options.Timeout)
+			}
+		})
+		switch {
+		case answered:
+			high = moment
+		case landed && share(one, all) == 1:
+			seen.again = again
+			return true
+		case landed || all == unknown:
+			return false
+		default:
+			low = moment
+		}
+	}
+	return false
+}
+
+// conflict makes the call, and then another one with the same key. If what the verify call shows has changed, the other one was made:
+// what is the same in them is no key.
+func (r *runner) conflict(s step, seen *writeSeen) {
+	r.effectsOf(seen, func(arguments json.Value) {
+		r.made(s, seen, arguments, r.options.Timeout)
+		before := r.shown(seen)
+		x := r.made(s, seen, marked(seen.write.Other, r.mark()), r.options.Timeout)
+		after := r.shown(seen)
+		if x != nil && before != nil && after != nil && (x.said.failed || lasting(before.said.text) == lasting(after.said.text)) {
+			seen.conflict = x
+		}
+	})
 }
 
 // share returns how many effects there were, if one shows as that many marks.
@@ -105,27 +163,36 @@ func (r *runner) effectsOf(seen *writeSeen, do func(arguments json.Value)) int {
 
 // count counts the mark in what the verify call answers; unknown if it fails.
 func (r *runner) count(seen *writeSeen) int {
-	for _, t := range r.t.tools {
-		if t.Name == seen.write.Verify.Tool {
-			x := r.call(step{probe: probeVerify, tool: t, args: marked(seen.write.Verify.Args, r.mark())})
-			if x.answer.Text == nil {
-				return unknown
-			}
-			if x.said.failed { // what does not exist yet is often a failure
-				return 0
-			}
-			return max(strings.Count(x.said.text, r.mark()), strings.Count(string(x.said.object), r.mark()))
-		}
+	x := r.shown(seen)
+	switch {
+	case x == nil || x.answer.Text == nil:
+		return unknown
+	case x.said.failed: // what does not exist yet is often a failure
+		return 0
 	}
-	return unknown
+	return max(strings.Count(x.said.text, r.mark()), strings.Count(string(x.said.object), r.mark()))
 }
 
-// await waits until the effect of a write shows, as long as an answer may take.
-func (r *runner) await(seen *writeSeen) {
-	end := time.Now().Add(r.options.Timeout)
-	for time.Now().Before(end) && r.ctx.Err() == nil && r.conn != nil && r.count(seen) == 0 {
+// shown makes the verify call; nil: it cannot be made.
+func (r *runner) shown(seen *writeSeen) *exchange {
+	for _, t := range r.t.tools {
+		if t.Name == seen.write.Verify.Tool && r.conn != nil {
+			return r.call(step{probe: probeVerify, tool: t, args: marked(seen.write.Verify.Args, r.mark())})
+		}
+	}
+	return nil
+}
+
+// await waits until the effect of a write shows, and reports whether it does.
+func (r *runner) await(seen *writeSeen, limit time.Duration) bool {
+	end := time.Now().Add(limit)
+	for r.ctx.Err() == nil && r.conn != nil {
+		if n := r.count(seen); n != 0 || !time.Now().Before(end) {
+			return n > 0
+		}
 		<-time.After(lost)
 	}
+	return false
 }
 
 // made makes the write, and waits that long for its answer.
@@ -142,8 +209,13 @@ func (r *runner) made(s step, seen *writeSeen, arguments json.Value, limit time.
 	return x
 }
 
-// stands remembers what the verify calls answer before and after the tools that read have been called.
+// stands remembers what the verify calls answer before and after the tools that read have been called: twice before, since an answer
+// that differs by itself shows nothing.
 func (r *runner) stands(step) {
+	times := 1
+	if r.t.stands == nil {
+		times, r.t.stands = 2, map[string][]*exchange{}
+	}
 	asked := map[string]bool{}
 	for i := range r.options.Writes {
 		verify := &r.options.Writes[i].Verify
@@ -152,9 +224,11 @@ func (r *runner) stands(step) {
 		}
 		asked[verify.Tool] = true
 		for _, t := range r.t.tools {
-			if t.Name == verify.Tool && r.conn != nil {
-				x := r.call(step{probe: probeStands, tool: t, args: marked(verify.Args, "none")})
-				r.t.stands = append(r.t.stands, x)
+			for range times {
+				if t.Name == verify.Tool && r.conn != nil {
+					x := r.call(step{probe: probeStands, tool: t, args: marked(verify.Args, "none")})
+					r.t.stands[t.Name] = append(r.t.stands[t.Name], x)
+				}
 			}
 		}
 	}
@@ -181,7 +255,7 @@ func repeatedWrite(t *transcript, v *verdict) {
 
 func parallelWrite(t *transcript, v *verdict) {
 	for _, w := range t.writes {
-		v.effects(w, w.parallel, nil, "Made twice at once, the call has had %d effects.")
+		v.effects(w, w.parallel, w.beside, "Made twice at once, the call has had %d effects.")
 	}
 }
 
@@ -207,23 +281,26 @@ func idempotentKept(t *transcript, v *verdict) {
 }
 
 func readsHold(t *transcript, v *verdict) {
-	before := map[*tool]*exchange{}
-	for _, x := range t.stands {
-		first := before[x.step.tool]
-		if first == nil {
-			before[x.step.tool] = x
+	for _, tool := range t.tools {
+		seen := t.stands[tool.Name]
+		if len(seen) < 3 {
 			continue
 		}
+		was, still, is := lasting(seen[0].said.text), lasting(seen[1].said.text), lasting(seen[2].said.text)
 		said := ""
-		if was, is := lasting(first.said.text), lasting(x.said.text); was != is {
-			said = fmt.Sprintf("After the reads, it answers %s; before them, %s", quoted(is), quoted(was))
+		switch {
+		case was != still: // each answer is another one
+			continue
+		case still != is:
+			said = fmt.Sprintf("After the reads, it answers %s; before them, %s", quoted(is), quoted(still))
 		}
-		v.of(x.step.tool, x, said)
+		v.of(tool, seen[2], said)
 	}
 }
 
-// passing matches what differs in each answer without anything having changed: times, and ids of the answer itself.
-var passing = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d[0-9:.]*(Z|[+-]\d\d:?\d\d)?|\b\d\d:\d\d:\d\d\b|\b\d{10,}(\.\d+)?\b|` +
+// passing matches what differs in each answer without anything having changed: times, how long it took, and ids of the answer itself.
+var passing = regexp.MustCompile(`\b\d+(\.\d+)? ?(ms|µs|s|seconds|milliseconds)\b|` +
+	`\d{4}-\d\d-\d\d[T ]\d\d:\d\d[0-9:.]*(Z|[+-]\d\d:?\d\d)?|\b\d\d:\d\d:\d\d\b|\b\d{10,}(\.\d+)?\b|` +
 	`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 
 // lasting returns an answer without that.

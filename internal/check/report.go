@@ -178,7 +178,7 @@ func judge(t *transcript, mode Mode) *Report {
 			report.Kept = append(report.Kept, rule.ID)
 		}
 		capped = capped || len(v.broken) > 0 && (rule.Harm == HarmWrite || rule.ID == "survives")
-		report.Findings = append(report.Findings, findings(rule, v.broken)...)
+		report.Findings = append(report.Findings, t.findings(rule, v.broken)...)
 	}
 	if full > 0 {
 		report.Score = int(100 * got / full)
@@ -247,7 +247,7 @@ func letter(score int, capped bool) string {
 }
 
 // findings returns a finding for each tool that broke the rule.
-func findings(rule *Rule, broken []breach) (list []Finding) {
+func (t *transcript) findings(rule *Rule, broken []breach) (list []Finding) {
 	at := map[*tool]int{}
 	for _, b := range broken {
 		if i, again := at[b.tool]; again {
@@ -262,6 +262,9 @@ func findings(rule *Rule, broken []breach) (list []Finding) {
 		if b.tool != nil {
 			f.Tool = b.tool.Name
 			f.Entry = strings.ReplaceAll(rule.Entry, "TOOL", YAMLWord(b.tool.Name))
+			if key := t.keyOf(b.tool); key != "" {
+				f.Entry = strings.ReplaceAll(f.Entry, "/KEY", YAMLWord(key))
+			}
 		}
 		if b.at != nil {
 			f.Frames, f.Repeat = frames(b.at), b.at.repeat()

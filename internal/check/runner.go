@@ -33,8 +33,8 @@ type Options struct {
 	Seed int
 	// Contract is what the server promises; nil: nothing.
 	Contract *contract.Contract
-	// Timeout is how long an answer may take; 0 means 10 s. The first ones may take six times as long: a program may still be
-	// installed.
+	// Timeout is how long an answer may take; 0 means 10 s. The first ones may take six times as long, since a program may still be
+	// installed, and so may those of calls whose provider fails.
 	Timeout time.Duration
 	// Progress gets a line for each step; nil: none.
 	Progress io.Writer
@@ -46,7 +46,7 @@ const (
 	maxPages = 100
 )
 
-// starting is how many times as long a first answer may take.
+// starting is how many times as long a first answer may take, and one to a call whose provider fails.
 const starting = 6
 
 // maxDeaths is how often a server may end before the check stops.

@@ -171,3 +171,28 @@ func (t *transcript) verified(of *tool) *SeenVerify {
 	}
 	return nil
 }
+
+// keyOf returns the argument of a write that says which one it is, as a JSON Pointer: what has the mark in it; "": none is known.
+func (t *transcript) keyOf(of *tool) string {
+	for _, w := range t.writes {
+		if w.tool == of {
+			return pointerTo(w.write.Args, mark)
+		}
+	}
+	return ""
+}
+
+// pointerTo returns a JSON Pointer to the first member whose text contains words.
+func pointerTo(in json.Value, words string) string {
+	for _, m := range json.MembersOf(in) {
+		if !strings.Contains(string(m.Value), words) {
+			continue
+		}
+		at := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(m.Name)
+		if len(m.Value) > 0 && m.Value[0] == '{' {
+			at += pointerTo(m.Value, words)
+		}
+		return at
+	}
+	return ""
+}

@@ -39,7 +39,7 @@ func (r *runner) slow(s step) {
 			continue
 		}
 		r.t.slow = append(r.t.slow, seen)
-		if r.conn != nil && !r.t.modern { // where closing the stream cancels
+		if r.conn != nil && !r.t.modern && (r.t.stdio || r.t.sessions) { // elsewhere no message can cancel
 			r.cancelRunning(s, seen, took)
 		}
 	}
@@ -65,9 +65,8 @@ func (r *runner) beside(s step, seen *slowSeen) (took time.Duration, slow bool) 
 
 // cancelRunning makes the call again and cancels it, and waits for as long as it has taken that nobody answers it any more.
 func (r *runner) cancelRunning(s step, seen *slowSeen, took time.Duration) {
-	const form = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d,"reason":"recourse check"}}`
-	note := fmt.Appendf(nil, form, r.next+1)
 	done := r.begin(min(2*took, r.options.Timeout), s)
+	note := r.cancellation()
 	if over(done, begun) != nil {
 		return
 	}
@@ -75,6 +74,12 @@ func (r *runner) cancelRunning(s step, seen *slowSeen, took time.Duration) {
 	seen.after = r.ask(r.options.Timeout, step{probe: probeSlow}, r.message(wire.MethodToolsList, noParams))
 	seen.cancelled = <-done
 	r.file(seen.after)
+}
+
+// cancellation is the message that cancels the request that was made last.
+func (r *runner) cancellation() []byte {
+	const form = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d,"reason":"recourse check"}}`
+	return fmt.Appendf(nil, form, r.next)
 }
 
 // begin makes a call, whose exchange comes once it is over.

@@ -35,9 +35,9 @@ type transcript struct {
 	writes     []*writeSeen
 	provider   []*providerSeen
 	slow       []*slowSeen
-	stands     []*exchange // the answers of verify calls before and after the tools that read were called
-	stopped    string      // why not all steps were taken
-	dying      bool        // because the server ended again and again
+	stands     map[string][]*exchange // by tool: verify calls before and after the tools that read were called
+	stopped    string                 // why not all steps were taken
+	dying      bool                   // because the server ended again and again
 }
 
 // longList is how many bytes of a list of tools are many.

@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/check/provider"
@@ -20,7 +21,8 @@ type providerSeen struct {
 type faultSeen struct {
 	fault *provider.Fault
 	at    *exchange
-	sent  []string // the methods of the requests that the provider got
+	mark  string             // in the arguments
+	sent  []provider.Request // that the provider got
 }
 
 // probeProvider is a call while the provider fails.
@@ -54,7 +56,7 @@ func (r *runner) wire(s step, name string, arguments json.Value, writes bool) {
 		r.marks++
 		r.options.Provider.Set(fault)
 		s.tool, s.args = seen.tool, marked(arguments, r.mark())
-		x := r.ask(r.options.Timeout, s, r.callOf(s.tool, s.args))
+		x := r.ask(starting*r.options.Timeout, s, r.callOf(s.tool, s.args)) // a minute is what clients have patience for
 		sent := r.options.Provider.Set(nil)
 		if len(sent) == 0 { // it has not asked its provider
 			continue
@@ -62,7 +64,7 @@ func (r *runner) wire(s step, name string, arguments json.Value, writes bool) {
 		stopped := r.t.stopped
 		r.file(x)
 		r.t.stopped = stopped // the wait is the provider's, which is ours
-		seen.faults = append(seen.faults, faultSeen{fault, x, sent})
+		seen.faults = append(seen.faults, faultSeen{fault, x, r.mark(), sent})
 		if x.answer.Err != nil && !x.died { // what it is stuck in is no matter of the steps that follow
 			r.anew()
 		}
@@ -74,7 +76,7 @@ func (r *runner) wire(s step, name string, arguments json.Value, writes bool) {
 func providerTold(t *transcript, v *verdict) {
 	for _, seen := range t.provider {
 		for _, f := range seen.faults {
-			if f.at.answer.Text == nil {
+			if f.at.answer.Text == nil || !f.at.said.failed && f.shown(seen.tool) {
 				continue
 			}
 			said := ""
@@ -86,6 +88,17 @@ func providerTold(t *transcript, v *verdict) {
 	}
 }
 
+// shown reports whether the tool's business is to show what it was answered: a page or, if it is an HTTP client, any status.
+func (f *faultSeen) shown(t *tool) bool {
+	if f.fault.Shows != "" && strings.Contains(f.at.said.text, f.fault.Shows) {
+		return true
+	}
+	client := slices.ContainsFunc(t.params, func(p param) bool {
+		return strings.EqualFold(p.name, "method") && strings.Contains(string(p.schema), "GET")
+	})
+	return client && f.fault.Status != 0 && mentions(f.at.said.text, strconv.Itoa(f.fault.Status))
+}
+
 func providerApart(t *transcript, v *verdict) {
 	for _, seen := range t.provider {
 		first := map[string]string{}
@@ -93,11 +106,11 @@ func providerApart(t *transcript, v *verdict) {
 			if f.fault.Status < 400 || f.at.answer.Text == nil || !f.at.said.failed {
 				continue
 			}
-			said := ""
-			if before, again := first[f.at.said.text]; again {
+			said, text := "", strings.ReplaceAll(f.at.said.text, f.mark, mark)
+			if before, again := first[text]; again {
 				said = fmt.Sprintf("%s and %s of the provider both read %s", before, f.fault.Name, quoted(f.at.said.text))
 			} else {
-				first[f.at.said.text] = f.fault.Name
+				first[text] = f.fault.Name
 			}
 			v.of(seen.tool, f.at, said)
 		}
@@ -141,7 +154,7 @@ func providerOnce(t *transcript, v *verdict) {
 				continue
 			}
 			said := ""
-			if n := writesIn(f.sent); n > 1 {
+			if n := mostly(f.sent); n > 1 {
 				said = fmt.Sprintf("The provider answered with %s, and the tool sent its write %d times.", f.fault.Name, n)
 			}
 			v.of(seen.tool, f.at, said)
@@ -149,12 +162,14 @@ func providerOnce(t *transcript, v *verdict) {
 	}
 }
 
-// writesIn counts the requests that write.
-func writesIn(methods []string) (n int) {
-	for _, m := range methods {
-		if m != "GET" && m != "HEAD" && m != "OPTIONS" {
-			n++
+// mostly returns how often the write was made that was made most often.
+func mostly(requests []provider.Request) (most int) {
+	made := map[provider.Request]int{}
+	for i := range requests {
+		if r := requests[i]; r.Writes() {
+			made[r]++
+			most = max(most, made[r])
 		}
 	}
-	return n
+	return most
 }

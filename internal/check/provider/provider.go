@@ -12,6 +12,7 @@ package provider
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"io"
 	"log/slog"
@@ -30,8 +31,20 @@ type Fault struct {
 	Status int // 0: the connection is cut
 	Head   http.Header
 	Body   string
-	Cut    bool // the body ends in the middle
-	Hang   bool // there is no answer at all
+	Shows  string // what a tool that shows pages passes on of the body; empty: nothing that it may
+	Cut    bool   // the body ends in the middle
+	Hang   bool   // there is no answer at all
+}
+
+// A Request is what a service was asked. Two that are the same are one request made twice.
+type Request struct {
+	Method, URL string
+	Body        [sha256.Size]byte
+}
+
+// Writes reports whether it writes.
+func (r *Request) Writes() bool {
+	return r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
 }
 
 // Faults are the failures of a service, in the order in which they are tried.
@@ -42,7 +55,10 @@ var Faults = []Fault{
 	{Name: "409", Status: http.StatusConflict, Body: `{"error":"conflict"}`, Head: jsonHead},
 	{Name: "429", Status: http.StatusTooManyRequests, Body: `{"error":"too_many_requests"}`, Head: waitHead},
 	{Name: "503", Status: http.StatusServiceUnavailable, Body: `{"error":"unavailable"}`, Head: jsonHead},
-	{Name: "a page instead of JSON", Status: http.StatusOK, Body: "<html><body><h1>502 Bad Gateway</h1></body></html>", Head: pageHead},
+	{
+		Name: "a page instead of JSON", Status: http.StatusOK, Head: pageHead,
+		Body: "<html><body><h1>502 Bad Gateway</h1></body></html>", Shows: "502 Bad Gateway",
+	},
 	{Name: "half a JSON text", Status: http.StatusOK, Body: `{"items":[{"id":"1","na`, Head: jsonHead, Cut: true},
 	{Name: "a connection that is cut"},
 	{Name: "no answer", Hang: true},
@@ -72,7 +88,7 @@ type Proxy struct {
 
 	mu      sync.Mutex
 	fault   *Fault
-	seen    []string      // the methods of the requests since Set
+	seen    []Request     // since Set, with a fault
 	release chan struct{} // closed by the next Set: what hangs is cut off
 }
 
@@ -122,9 +138,9 @@ func (p *Proxy) Env() []string {
 	}
 }
 
-// Set sets what services answer from now on; nil: what they answer themselves. It returns the methods of the requests since it
-// was last called.
-func (p *Proxy) Set(fault *Fault) (seen []string) {
+// Set sets what services answer from now on; nil: what they answer themselves. It returns the requests that got the fault that was
+// set before.
+func (p *Proxy) Set(fault *Fault) (seen []Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.release != nil {
@@ -143,18 +159,22 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p.mu.Lock()
 	fault, release := p.fault, p.release
-	p.seen = append(p.seen, r.Method)
 	p.mu.Unlock()
 	if fault == nil {
 		p.pass(w, r)
 		return
 	}
+	body, _ := io.ReadAll(http.MaxBytesReader(w, r.Body, 16<<20)) // what was sent has arrived, as far as the client knows
+	p.mu.Lock()
+	if p.fault == fault {
+		p.seen = append(p.seen, Request{r.Method, r.URL.String(), sha256.Sum256(body)})
+	}
+	p.mu.Unlock()
 	fault.answer(w, r, release)
 }
 
 // answer answers for the service.
 func (f *Fault) answer(w http.ResponseWriter, r *http.Request, release <-chan struct{}) {
-	_, _ = io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, 16<<20)) // what was sent has arrived, as far as the client knows
 	switch {
 	case f.Hang:
 		select {

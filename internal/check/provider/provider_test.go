@@ -45,7 +45,7 @@ func TestFaults(t *testing.T) {
 				t.Errorf("%s: Retry-After: %s", fault.Name, wait)
 			}
 		}
-		if seen := proxy.Set(nil); len(seen) != 1 || seen[0] != http.MethodPost {
+		if seen := proxy.Set(nil); len(seen) != 1 || seen[0].Method != http.MethodPost || !seen[0].Writes() {
 			t.Errorf("%s: the provider got %v", fault.Name, seen)
 		}
 	}
