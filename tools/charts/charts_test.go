@@ -14,6 +14,8 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/lint"
+	"helm.sh/helm/v3/pkg/lint/support"
 	apps "k8s.io/api/apps/v1"
 	autoscaling "k8s.io/api/autoscaling/v2"
 	core "k8s.io/api/core/v1"
@@ -65,6 +67,15 @@ func example(t *testing.T) (values map[string]any) {
 		t.Fatal(err)
 	}
 	return values
+}
+
+// The chart passes `helm lint`. That it has no icon, its one remark, is no fault.
+func TestLint(t *testing.T) {
+	for _, m := range lint.All(deploy+"chart", example(t), "recourse", true).Messages {
+		if m.Severity > support.InfoSev {
+			t.Error(m)
+		}
+	}
 }
 
 // monitor and rules are the objects of the Prometheus operator, as far as the chart has them.
