@@ -73,7 +73,8 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 	if bound.RetryAfter == 0 {
 		bound.RetryAfter = c.waitOf(s)
 	}
-	if s.agreed(); bound.Verify == nil && bound.Effect == recourse.EffectUnknown {
+	s.agreed()
+	if bound.Verify == nil && bound.Effect == recourse.EffectUnknown {
 		bound.Verify = c.VerifyFor(call)
 	}
 	if bound.Verify != nil && !call.hasTool(bound.Verify.Tool) { // a call that nobody can make settles nothing

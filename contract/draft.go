@@ -84,7 +84,8 @@ func (c *Contract) complete(d *draft, e *recourse.Error) {
 		en = c.open
 	}
 	said, named := c.kindSaid(d, e)
-	if e.Kind = said; !named {
+	e.Kind = said
+	if !named {
 		e.Kind = c.kindOfUnlisted(e)
 	}
 	if e.Code != "" {
@@ -208,7 +209,8 @@ func (c *Contract) specify(e *recourse.Error) {
 func (c *Contract) byRule(e *recourse.Error, en *codeEntry) *codeEntry {
 	of := *e
 	of.Kind = en.kind
-	if wild.PlaceFirst(&of); len(of.Violations) == 0 || of.Violations[0].Rule == "" {
+	wild.PlaceFirst(&of)
+	if len(of.Violations) == 0 || of.Violations[0].Rule == "" {
 		return nil
 	}
 	c.specify(&of)

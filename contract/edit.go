@@ -257,7 +257,8 @@ func (e *edit) content(content json.Value) json.Value {
 			return block
 		}
 		other, media := e.text(i, text, len(has) == 0)
-		if has[i] = media; media == "" {
+		has[i] = media
+		if media == "" {
 			delete(has, i)
 		}
 		if other == text {

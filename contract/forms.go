@@ -39,7 +39,8 @@ type rpcForm struct {
 // answer writes the message and the data of the JSON-RPC error. One in the contract's own form is edited.
 func (f *rpcForm) answer(s *subject) (message string, data []byte) {
 	original := s.call.in(s.c, SurfaceRPC)
-	if message = f.message(s); string(json.Lookup(original, "/code")) != strconv.Itoa(f.code) {
+	message = f.message(s)
+	if string(json.Lookup(original, "/code")) != strconv.Itoa(f.code) {
 		original = nil
 	} else if said, ok := json.TextOf(json.Lookup(original, "/message")); ok {
 		message = said
@@ -322,7 +323,8 @@ func (k *compiler) body(n *strictyaml.Node) *body {
 			break
 		}
 		t := k.Template(n)
-		if b.text = t; t.Constant() {
+		b.text = t
+		if t.Constant() {
 			b.text, b.constant = nil, json.AppendQuote(nil, t.Text())
 		}
 	default:

@@ -33,7 +33,8 @@ func (c *Contract) Ask(n *recourse.NeedsInput, call *Call) Answer {
 	blocks := []block{human}
 	if codec, ok := l.text.(jsonCodec); ok {
 		form := block{text: codec.appendObject(nil, object), media: mediaJSON}
-		if blocks = []block{form}; l.human != nil {
+		blocks = []block{form}
+		if l.human != nil {
 			blocks = l.format.choose(s, human, form)
 		}
 	}

@@ -122,7 +122,8 @@ func (r *Reader) answerIn(result json.Value) *evidence {
 	var head resultHead
 	readEach(result, &head)
 	a := &evidence{sure: true}
-	if r.readTexts(a, head.Content); a.whole != nil { // which is among the objects: its words are not a text of their own
+	r.readTexts(a, head.Content)
+	if a.whole != nil { // which is among the objects: its words are not a text of their own
 		a.text = ""
 	}
 	a.objects = append(a.objects, json.NodeOf(head.Structured), json.NodeOf(head.Error))

@@ -176,7 +176,8 @@ func (s *subject) render(t *language.Template) (text string, ok bool) {
 			return "", false
 		}
 	}
-	if text = b.String(); t.Names(string(language.AfterSeconds)) && language.Seconds(s.e.RetryAfter) == 1 {
+	text = b.String()
+	if t.Names(string(language.AfterSeconds)) && language.Seconds(s.e.RetryAfter) == 1 {
 		text = strings.Replace(text, "1 seconds", "1 second", 1)
 	}
 	return text, true

@@ -59,7 +59,8 @@ func firstTool(c *contract.Contract, text string) (tool, rest string) {
 				break
 			}
 			begin, end := from+i, from+i+len(name)
-			if from = end; (begin > 0 && isNameByte(text[begin-1])) || (end < len(text) && isNameByte(text[end])) {
+			from = end
+			if (begin > 0 && isNameByte(text[begin-1])) || (end < len(text) && isNameByte(text[end])) {
 				continue
 			}
 			if begin < at {

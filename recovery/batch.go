@@ -41,7 +41,8 @@ func (x *errand) repeatItems(result json.RawMessage, e *recourse.Error) (json.Ra
 			found := answerOf(ids, dataOf(answer))
 			x.hand(all.add(found.items))
 			all.restore(e.Failed, found.silent(again))
-			if all.complete(asked); len(all.Failed) == 0 {
+			all.complete(asked)
+			if len(all.Failed) == 0 {
 				return all.success(asked, answer, found)
 			}
 			break
@@ -57,7 +58,8 @@ func (x *errand) repeatItems(result json.RawMessage, e *recourse.Error) (json.Ra
 		all.leave(e.Failed, again, next)
 		e, items = next, again
 	}
-	if all.complete(asked); len(all.Failed) == 0 {
+	all.complete(asked)
+	if len(all.Failed) == 0 {
 		return all.result(false)
 	}
 	whole := x.whole(e, &all)

@@ -246,7 +246,8 @@ func (r *runner) list() {
 			}
 			return
 		}
-		if size += len(x.answer.Text); page == 0 {
+		size += len(x.answer.Text)
+		if page == 0 {
 			r.t.page = size
 		}
 		r.t.listed = true

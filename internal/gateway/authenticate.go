@@ -48,7 +48,8 @@ func authenticate(c *call, next next) *failure {
 	if refusal := c.on.users.May(c.req.ctx, &who, c.req.user); refusal != nil {
 		return c.on.refuse(&c.req, c.reply.Header(), refusal)
 	}
-	if c.identify(&who, nil); who.Known() {
+	c.identify(&who, nil)
+	if who.Known() {
 		c.recheck.Start(c.req.from, c.out.Began, c.on)
 	}
 	return next(c)
@@ -208,7 +209,8 @@ func (c *call) identify(verified *authn.Identity, of *outer) {
 		token, _ = auth.Bearer(c.req.header) // which has been verified
 	}
 	*who = caller{token: token, user: c.req.user, verified: *verified, owner: upstream.CallerOf(all...)}
-	if who.id = who.owner; !proved {
+	who.id = who.owner
+	if !proved {
 		who.id = upstream.CallerOf(slices.Concat(sent, user)...)
 	}
 	who.server = who.owner

@@ -215,7 +215,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer g.inFlight.Requests.Add(-1)
 	c := g.callOver(w, r)
 	defer c.release()
-	if c.serve(); c.reply.Broken {
+	c.serve()
+	if c.reply.Broken {
 		panic(http.ErrAbortHandler)
 	}
 }

@@ -58,7 +58,8 @@ func (a *attempt) race(try try) *attempt {
 		return a
 	}
 	two := &attempt{of: c, ctx: c.ctx, id: wire.ID(fmt.Sprintf("%q", c.req.id+"-hedge"))} // ids in a session must differ
-	if two.start(try, true); two.half.header == nil {
+	two.start(try, true)
+	if two.half.header == nil {
 		two.finish(false)
 		<-a.half.begun
 		return a
@@ -117,7 +118,8 @@ func (h *half) do(ctx context.Context, up upstream.Connection, r *upstream.Reque
 // finish waits for the end of an attempt, whose turn it is or not. A panic belongs to the call.
 func (a *attempt) finish(turn bool) end {
 	a.half.turn <- turn
-	if <-a.half.done; a.half.fault != nil {
+	<-a.half.done
+	if a.half.fault != nil {
 		panic(a.half.fault)
 	}
 	return a.half.end
@@ -141,7 +143,8 @@ func (a *attempt) giveUp() {
 			a.tellCancelled(ctx)
 		}
 		a.half.turn <- false
-		if <-a.half.done; a.half.fault != nil {
+		<-a.half.done
+		if a.half.fault != nil {
 			_ = c.g.logPanic(c.req.id, a.half.fault)
 		}
 	})

@@ -330,7 +330,8 @@ func (m *memberConn) call(ctx context.Context, of *outer, r *upstream.Request, h
 	c := m.on.g.nestedCall(ctx, r.Header, of.from, h)
 	c.req.id, c.req.stdio, c.req.era, c.req.user = of.id, of.stdio, wire.Modern, of.who.user
 	c.member, c.of = m, of
-	if c.req.body, c.req.parsed = r.Body, r.Message; r.Message != nil {
+	c.req.body, c.req.parsed = r.Body, r.Message
+	if r.Message != nil {
 		c.req.body = r.Message.Raw
 	}
 	if !m.enter(c) {

@@ -144,7 +144,8 @@ func (k *keyed) carry(claim *claims.Claim, next next) (f *failure) {
 	}
 	ended := false
 	defer func() {
-		if k.call.once = nil; !ended { // a panic
+		k.call.once = nil
+		if !ended { // a panic
 			claim.Unknown("the gateway failed")
 		}
 	}()

@@ -53,7 +53,8 @@ func (l listening) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, e
 		return nil, k.call.on.removed()
 	}
 	h := newHeard(ctx, k.call.on.reader, own.Message.ID)
-	if h.claim = k.claimed; !k.call.req.isOrdered() {
+	h.claim = k.claimed
+	if !k.call.req.isOrdered() {
 		h.claim = nil
 	}
 	if k.heard != nil {

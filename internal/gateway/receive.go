@@ -84,7 +84,8 @@ func (r *request) receiveLine(reply http.Header) *failure {
 // takeIn reads the message, up to max_request bytes. A call that is refused is answered with a result, like any other.
 func (r *request) takeIn(reply http.Header) *failure {
 	refusal := r.intake.Read()
-	if r.body = r.intake.Text; refusal == nil {
+	r.body = r.intake.Text
+	if refusal == nil {
 		return nil
 	}
 	r.msg.ID = refusal.ID
@@ -99,7 +100,8 @@ func (r *request) takeIn(reply http.Header) *failure {
 		busy := answer.NotSent(refusal.Err)
 		return busy.Settled()
 	}
-	if reply.Set("Connection", "close"); refusal.Wait > 0 {
+	reply.Set("Connection", "close")
+	if refusal.Wait > 0 {
 		reply["Retry-After"] = []string{limits.Seconds(refusal.Wait)}
 	}
 	return answer.Refuse(refusal.Status, refusal.Err)

@@ -23,7 +23,8 @@ import (
 func prepare(a *attempt, try try) end {
 	c, method, header := a.of, a.of.req.method, a.of.req.upstreamHeader(a.of.on, &a.of.who, &a.of.rule)
 	if method != http.MethodPost {
-		if delete(header, "Content-Type"); method == http.MethodGet {
+		delete(header, "Content-Type")
+		if method == http.MethodGet {
 			header["Accept"] = acceptSSE
 		}
 		if c.out.renewed { // the events belonged to the lost session
@@ -283,10 +284,12 @@ func spread(a *attempt, try try) end {
 	a.report.Span = span.Span
 	said := wire.Trace{Parent: span.String(), State: t.State, Baggage: t.baggage}
 	r.Header[wire.HeaderTraceParent] = []string{said.Parent}
-	if delete(r.Header, wire.HeaderTraceState); tracecontext.Passes(said.State) {
+	delete(r.Header, wire.HeaderTraceState)
+	if tracecontext.Passes(said.State) {
 		r.Header[wire.HeaderTraceState] = []string{said.State}
 	}
-	if delete(r.Header, wire.HeaderBaggage); tracecontext.Passes(said.Baggage) {
+	delete(r.Header, wire.HeaderBaggage)
+	if tracecontext.Passes(said.Baggage) {
 		r.Header[wire.HeaderBaggage] = []string{said.Baggage}
 	}
 	if !t.Own.Sampled {

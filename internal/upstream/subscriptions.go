@@ -35,7 +35,8 @@ func (s *Subscriptions[L]) Remove(who L, uri string) {
 	if !s.Has(who, uri) {
 		return
 	}
-	if delete(s.of[who], uri); len(s.of[who]) == 0 {
+	delete(s.of[who], uri)
+	if len(s.of[who]) == 0 {
 		delete(s.of, who)
 	}
 	s.bytes -= len(uri)
@@ -47,7 +48,8 @@ func (s *Subscriptions[L]) Remove(who L, uri string) {
 // Drop removes a listener, and returns the resources that have no listener left.
 func (s *Subscriptions[L]) Drop(who L) (orphaned []string) {
 	for uri := range s.of[who] {
-		if s.Remove(who, uri); !s.IsWanted(uri) {
+		s.Remove(who, uri)
+		if !s.IsWanted(uri) {
 			orphaned = append(orphaned, uri)
 		}
 	}

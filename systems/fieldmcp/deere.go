@@ -119,7 +119,8 @@ func (d *deere) get(ctx context.Context, caller, path, resourceType, id string, 
 			return e
 		}
 		again := patient.Decide(e, retry.Reads, attempt, d.patience-waited)
-		if waited += again.Wait; !again.Repeat || d.sleep(ctx, again.Wait) != nil {
+		waited += again.Wait
+		if !again.Repeat || d.sleep(ctx, again.Wait) != nil {
 			return e
 		}
 	}

@@ -56,7 +56,8 @@ func CompilePath(src string, on reflect.Type) (*Path, error) {
 		}
 		p.steps = append(p.steps, st)
 		p.zero = on == contractform.QuotaType && name == QuotaRemaining
-		if on = next; !deeper {
+		on = next
+		if !deeper {
 			p.Leaf, p.IsText = on, on.Kind() == reflect.String
 			return p, nil
 		}

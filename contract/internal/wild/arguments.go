@@ -332,7 +332,8 @@ func Unfold(e *recourse.Error) *recourse.Error {
 func sentenceOf(violations []recourse.Violation) string {
 	said := make([]string, len(violations))
 	for i, v := range violations {
-		if said[i] = strings.TrimRight(v.Message, "."); v.Param != "" {
+		said[i] = strings.TrimRight(v.Message, ".")
+		if v.Param != "" {
 			said[i] = v.Param + ": " + said[i]
 		}
 	}

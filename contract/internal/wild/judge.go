@@ -35,7 +35,8 @@ func (f *hit) judge() {
 	listed, exact := family.meaning(e.Upstream.Code)
 	switch {
 	case e.Upstream.Code != "" && listed != nil:
-		if f.rank = rankCode; !exact {
+		f.rank = rankCode
+		if !exact {
 			f.rank = rankGlob
 		}
 		e.Kind = listed.kind
@@ -86,7 +87,8 @@ func (f *hit) weigh(listed *familyCode) {
 	if f.e.Retry != recourse.RetryAfterSetup {
 		return
 	}
-	if f.rank = rankSetup; last {
+	f.rank = rankSetup
+	if last {
 		f.rank = rankSetupLast
 	}
 }

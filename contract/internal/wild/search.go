@@ -57,7 +57,8 @@ type search struct {
 // finding returns a new one.
 func (s *search) finding(form *familyForm) *hit {
 	f := s.spare
-	if s.spare = nil; f == nil {
+	s.spare = nil
+	if f == nil {
 		f = new(hit)
 	}
 	*f = hit{form: form, now: s.now}

@@ -113,7 +113,8 @@ func (p *parser) value(v *value, token lexer.Token) error {
 	case lexer.Failed:
 		err = p.lex.Err
 	default:
-		if v.kind = json.Kind(p.copy[start]); token == lexer.Number {
+		v.kind = json.Kind(p.copy[start])
+		if token == lexer.Number {
 			v.kind = '0'
 		}
 	}

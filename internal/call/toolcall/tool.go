@@ -122,7 +122,8 @@ func (t *Entry) Secrets(ctx context.Context, arguments json.Value) []string {
 	if err != nil || !bytes.Contains(raw, []byte("writeOnly")) && !bytes.Contains(raw, []byte(`"password"`)) {
 		return nil
 	}
-	if t.make(); t.schema == nil {
+	t.make()
+	if t.schema == nil {
 		return nil
 	}
 	return t.schema.Secrets(ctx, arguments)

@@ -208,7 +208,8 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "recourse check: "+err.Error(), http.StatusBadGateway)
 			return
 		}
-		if request = requestOf(r, sent); p.Tape.playing {
+		request = requestOf(r, sent)
+		if p.Tape.playing {
 			p.Tape.play(w, request)
 			return
 		}

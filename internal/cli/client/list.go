@@ -57,7 +57,8 @@ func ListTools(ctx context.Context, session *mcp.ClientSession) (tools []*mcp.To
 		if err != nil {
 			return nil, nil, fmt.Errorf("list the tools of the server: %w", err)
 		}
-		if tools = append(tools, page.Tools...); params.Cursor == "" {
+		tools = append(tools, page.Tools...)
+		if params.Cursor == "" {
 			about = page.Meta
 		}
 		if params.Cursor = page.NextCursor; params.Cursor == "" {

@@ -34,7 +34,8 @@ func warningsOfOnce(cfg *config.Config) (warnings []string) {
 		if !slices.ContainsFunc(s.Tools, isOnce) {
 			continue
 		}
-		if used = true; len(s.Access) == 0 && !slices.ContainsFunc(s.Forward, forwards) {
+		used = true
+		if len(s.Access) == 0 && !slices.ContainsFunc(s.Forward, forwards) {
 			warnings = append(warnings,
 				fmt.Sprintf("server %s has no `access`: for `once`, all callers without credentials are one", s.Name))
 		}

@@ -75,7 +75,8 @@ func (s spelling) fill(items []string, indent string) string {
 		if line != "" {
 			line += ", "
 		}
-		if line += item; long {
+		line += item
+		if long {
 			end()
 		}
 	}

@@ -76,7 +76,8 @@ func New(
 	if old != nil && reflect.DeepEqual(old.said, a.said) {
 		return old, nil
 	}
-	if a.who = all; len(all) == 1 {
+	a.who = all
+	if len(all) == 1 {
 		a.who = all[0]
 	}
 	return a, nil
@@ -98,7 +99,8 @@ func (a *Access) add(issuers *auth.Issuers, stored auth.KeyStore, name string, e
 	}
 	keys := auth.NewKeys(name, entry.Fixed(), stored)
 	if h := entry.Headers; h != nil {
-		if a.headers = append(a.headers, h.Key); h.ID != "" {
+		a.headers = append(a.headers, h.Key)
+		if h.ID != "" {
 			a.headers = append(a.headers, h.ID)
 		}
 		return &auth.Headers{Keys: keys, ID: h.ID, Key: h.Key}

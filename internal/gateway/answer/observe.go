@@ -45,7 +45,8 @@ func (in *Inbound) Watch(ctx context.Context, report func(*recourse.Error)) (end
 	whole, last := false, End{}
 	for in.Open(); in.Next(); {
 		part := in.Part
-		if in.Reply.Relay(&part.Event, in.Stream, in.Said()); in.Reply.Gone {
+		in.Reply.Relay(&part.Event, in.Stream, in.Said())
+		if in.Reply.Gone {
 			return End{Why: Answered}
 		}
 		in.noteResumption()
@@ -123,13 +124,15 @@ func (in *Inbound) Forward() {
 		return
 	}
 	in.Open()
-	if in.Messages.Read(in.Resp, wire.AsIs); in.Stream {
+	in.Messages.Read(in.Resp, wire.AsIs)
+	if in.Stream {
 		in.Reply.StartEvents()
 		in.Reply.W.Flush()
 	}
 	for in.Next() {
 		in.Deadline.Alive()
-		if in.Reply.Relay(&in.Part.Event, in.Stream, in.Said()); in.Reply.Gone {
+		in.Reply.Relay(&in.Part.Event, in.Stream, in.Said())
+		if in.Reply.Gone {
 			return
 		}
 	}

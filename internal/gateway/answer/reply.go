@@ -127,7 +127,8 @@ func (r *Reply) copyHeader(from *wire.Answer) {
 		}
 	}
 	if kind := from.ContentType(); kind != "" && from.Header["Content-Type"] == nil { // it did not come over HTTP
-		if to["Content-Type"] = []string{kind}; from.Stream {
+		to["Content-Type"] = []string{kind}
+		if from.Stream {
 			to["Cache-Control"] = []string{"no-cache"}
 		}
 	}

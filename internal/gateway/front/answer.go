@@ -92,7 +92,8 @@ func (a *lineAnswer) Event(e *wire.Event, is Said) (int, error) {
 	case is != Unknown && e.First && e.Complete:
 		a.message(e.Data, is)
 	default:
-		if a.text.add(e.Data); e.Complete {
+		a.text.add(e.Data)
+		if e.Complete {
 			if is != Unknown {
 				a.message(nil, is)
 			}

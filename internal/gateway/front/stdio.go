@@ -140,7 +140,8 @@ func (h *host) read() {
 				waits = false
 			}
 		}
-		if h.idle.Add(-1); !waits {
+		h.idle.Add(-1)
+		if !waits {
 			return
 		}
 	}

@@ -121,7 +121,8 @@ func (h *Hop) Write(p []byte) (int, error) {
 }
 
 func (h *Hop) send(part *wire.Part) (int, error) {
-	if h.Flush(); h.out == nil {
+	h.Flush()
+	if h.out == nil {
 		return 0, fmt.Errorf("more than %v bytes: %w", h.header["Content-Length"], http.ErrContentLength)
 	}
 	if err := h.out.Send(part); err != nil {

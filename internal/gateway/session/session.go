@@ -124,7 +124,8 @@ func (r *Renewal) End(serverID string, at *Place, err error) {
 	s := r.of
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.Err = err; err == nil {
+	r.Err = err
+	if err == nil {
 		s.upstream, s.place = serverID, at
 		s.generation++
 	}

@@ -111,7 +111,8 @@ func (r *Recording) index() error {
 			return fmt.Errorf("it %w", err)
 		}
 		cut = err != nil // only the last line of a session may be
-		if offset += int64(len(text)); r.n > maxMessages {
+		offset += int64(len(text))
+		if r.n > maxMessages {
 			return fmt.Errorf("it has more than %d messages", maxMessages)
 		}
 	}

@@ -76,7 +76,8 @@ func (c *Console) viewOf(call *journal.Row) *callView {
 	}
 	if call.Failure != nil {
 		for _, line := range story {
-			if v.told = append(v.told, line); line == (explain.Line{}) {
+			v.told = append(v.told, line)
+			if line == (explain.Line{}) {
 				v.told = nil // the last part is about the failure
 			}
 		}

@@ -129,7 +129,8 @@ func (s *KeySet) look(id, algorithm string, waited bool) (key any, done <-chan s
 		}
 		return key, nil, nil
 	case !waited && (s.fetching != nil || may):
-		if s.fetch(); s.fetching != nil {
+		s.fetch()
+		if s.fetching != nil {
 			return nil, s.fetching, nil
 		}
 	}
@@ -192,7 +193,8 @@ func (s *KeySet) renew(life context.Context) {
 	keys, err := s.load(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failed = err; err == nil {
+	s.failed = err
+	if err == nil {
 		s.keys, s.fetched = keys, time.Now()
 	}
 	close(s.fetching)

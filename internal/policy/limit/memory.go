@@ -76,7 +76,8 @@ func (m *Memory) take(now time.Time, charges []Charge, among bool) bool {
 		if s == nil {
 			s = m.enter(c)
 		}
-		if c.weight = 1; among {
+		c.weight = 1
+		if among {
 			c.weight = s.weight()
 		}
 		m.add(s, c, c.weight)

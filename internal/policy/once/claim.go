@@ -22,7 +22,8 @@ func (c *Claim) MaySend() bool {
 func (c *Claim) Answered(answer string, size int64, delivered, brief bool, note string) {
 	row := *c.Row
 	row.State, row.Answer, row.Size, row.Delivered, row.Note = Answered, answer, size, delivered, note
-	if row.Changed = c.l.now(); delivered && brief {
+	row.Changed = c.l.now()
+	if delivered && brief {
 		row.Expires = row.Changed.Add(min(shownFor, row.Expires.Sub(row.Created)))
 	}
 	c.close(func(ctx context.Context) error {

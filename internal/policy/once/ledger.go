@@ -184,7 +184,8 @@ func (l *Ledger) Claim(ctx context.Context, ask *Ask) (*Claim, error) {
 // begin adds the row of a call that is new. Otherwise it returns the row that there is. One that was waited for counts, whatever the
 // clock of its owner makes of the time for which it does.
 func (l *Ledger) begin(ctx context.Context, ask *Ask, waited bool) (*Row, *Claim, error) {
-	if l.mu.Lock(); waited && l.flights[ask.Row.ID] == nil {
+	l.mu.Lock()
+	if waited && l.flights[ask.Row.ID] == nil {
 		l.mu.Unlock()
 		if row, err := l.store.Row(ctx, ask.Row.ID); err != nil || row != nil {
 			return row, nil, err

@@ -113,7 +113,8 @@ func ipv6s(s string) []span {
 			return found
 		}
 		address, end, ok := ipv6At(s, at+i, done)
-		if at, done = end, end; ok {
+		at, done = end, end
+		if ok {
 			found = append(found, address)
 			at, done = max(at, address.end), max(done, address.end)
 		}

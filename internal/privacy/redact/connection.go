@@ -142,7 +142,8 @@ func urls(s string) []span {
 			continue
 		}
 		url, ok := urlAt(s, sign, least, stop)
-		if least = begin; ok {
+		least = begin
+		if ok {
 			found, least = append(found, trimmed(s, []int{url.start, url.end})), url.end
 		}
 	}
@@ -152,7 +153,8 @@ func urls(s string) []span {
 			continue
 		}
 		url, ok := jdbcAt(s, at)
-		if done = url.end; ok {
+		done = url.end
+		if ok {
 			found = append(found, trimmed(s, []int{url.start, url.end}))
 		}
 	}

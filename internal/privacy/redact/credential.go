@@ -153,7 +153,8 @@ func tokens(s string) []span {
 				continue
 			}
 			value, end := a.value(s, at)
-			if next[i] = max(end, at+len(word)); value.end > value.start {
+			next[i] = max(end, at+len(word))
+			if value.end > value.start {
 				found = append(found, value)
 			}
 		}

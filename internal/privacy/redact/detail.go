@@ -248,7 +248,8 @@ func (l *detail) resolution(at int) {
 		return
 	}
 	name, next, ok := resolvedAt(l.s, at, word)
-	if l.resolved, l.begun = next, true; ok {
+	l.resolved, l.begun = next, true
+	if ok {
 		l.found(anAddress, name.end)
 	}
 }
@@ -319,7 +320,8 @@ func (l *detail) announcement(at int) {
 // commanded looks for a secret in options, and returns where the command ends.
 func (l *detail) commanded(at int, program string) (end int) {
 	values, end := optionsOf(l.s, at, program)
-	if l.begun = true; len(values) > 0 {
+	l.begun = true
+	if len(values) > 0 {
 		l.found(aCommand, end)
 	}
 	return end
@@ -329,13 +331,15 @@ func (l *detail) commanded(at int, program string) (end int) {
 func (l *detail) connection(at int) {
 	if word := pairWords.at(l.s, at); word != "" && at >= l.pairs {
 		pairs, next, ok := pairsAt(l.s, at, word)
-		if l.pairs, l.begun = next, true; ok {
+		l.pairs, l.begun = next, true
+		if ok {
 			l.found(aConnection, pairs.end)
 		}
 	}
 	if word := libpqWords.at(l.s, at); word != "" && at >= l.libpq {
 		pairs, next, ok := libpqAt(l.s, at, word)
-		if l.libpq, l.begun = next, true; ok {
+		l.libpq, l.begun = next, true
+		if ok {
 			l.found(aConnection, pairs.end)
 		}
 	}

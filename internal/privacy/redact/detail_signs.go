@@ -105,7 +105,8 @@ func (l *detail) domain(dot int) {
 // path looks for a path.
 func (l *detail) path(slash int) {
 	file, end, ok := unixAt(l.s, slash)
-	if l.unix = end; ok {
+	l.unix = end
+	if ok {
 		l.found(aPath, file.end)
 	}
 }
@@ -155,7 +156,8 @@ func (l *detail) atColon(i int, before, next byte) {
 	l.colon = i
 	if before == 'c' && i >= l.jdbc && strings.HasSuffix(s[:i], "jdbc") {
 		url, ok := jdbcAt(s, i-len("jdbc"))
-		if l.jdbc = url.end; ok {
+		l.jdbc = url.end
+		if ok {
 			l.found(aConnection, url.end)
 		}
 	}
@@ -182,7 +184,8 @@ func (l *detail) atColon(i int, before, next byte) {
 	if l.places && i >= l.ipv6 && (next == ':' || l.near >= colonsOfIPv6-1) {
 		l.signs |= foldsReference
 		address, end, ok := ipv6At(s, i, l.ipv6)
-		if l.ipv6 = end; ok {
+		l.ipv6 = end
+		if ok {
 			l.ipv6 = max(end, address.end)
 			l.found(anAddress, address.end)
 		}
@@ -209,7 +212,8 @@ func (l *detail) drive(i int) {
 		return
 	}
 	file, next, ok := windowsAt(l.s, i)
-	if l.windows = next; ok {
+	l.windows = next
+	if ok {
 		l.found(aPath, file.end)
 	}
 }

@@ -129,7 +129,8 @@ func beginsText(word string) bool {
 	for i := range to {
 		at := i * 4 / 3 // where its bits begin
 		first, second := bits64[word[at]], bits64[word[at+1]]
-		if to[i] = first<<(2+2*(i%3)) | second>>(4-2*(i%3)); first|second > 1<<6 {
+		to[i] = first<<(2+2*(i%3)) | second>>(4-2*(i%3))
+		if first|second > 1<<6 {
 			return false
 		}
 	}

@@ -121,7 +121,8 @@ func (m *Masker) ask(finders []finder, t *text, visit func(f *finder) bool) bool
 func (m *Masker) settled(t *text, layer int, b *budget) string {
 	for range maxRounds {
 		before := t.s
-		if m.once(t, layer, b); t.s == before {
+		m.once(t, layer, b)
+		if t.s == before {
 			break
 		}
 		t.onlyNearMarks()

@@ -53,7 +53,8 @@ func (l *detail) lookalikes(i int) (end int, ok bool) {
 		return end, false
 	}
 	for i := end; i < min(len(s), end+behind); i++ {
-		if word[n] = s[i]; s[i] >= utf8.RuneSelf { // no word of a finder has it here
+		word[n] = s[i]
+		if s[i] >= utf8.RuneSelf { // no word of a finder has it here
 			word[n] = '_'
 		}
 		n++

@@ -257,7 +257,8 @@ func (f *form) around(s string) []span {
 				done++
 				end++
 			}
-			if at = max(at, done); !isIdentifier(s[start+match[0] : done]) {
+			at = max(at, done)
+			if !isIdentifier(s[start+match[0] : done]) {
 				found = append(found, span{start + match[0], done})
 			}
 		}

@@ -97,7 +97,8 @@ func (o *outline) isOfTrace(start, end int) bool {
 		if !escaped && l.indent == indent { // it is the same line
 			break
 		}
-		if indent = l.indent; o.mayBeFrame(l) {
+		indent = l.indent
+		if o.mayBeFrame(l) {
 			return true
 		}
 		if escaped && slices.ContainsFunc(escapedLines(nil, o.s, start, end, group), o.mayBeFrame) {

@@ -90,7 +90,8 @@ func unix(s string) []span {
 			continue
 		}
 		file, end, ok := unixAt(s, at)
-		if done = end; ok {
+		done = end
+		if ok {
 			found = append(found, file)
 			done = max(end, file.end)
 		}
@@ -143,7 +144,8 @@ func windowsPaths(s string) []span {
 			break
 		}
 		file, end, ok := windowsAt(s, at+i)
-		if at = end; ok {
+		at = end
+		if ok {
 			found = append(found, file)
 		}
 	}

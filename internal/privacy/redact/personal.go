@@ -133,7 +133,8 @@ func numbers(s string) []span {
 			done = end // nothing that begins before it is one, either
 			continue
 		}
-		if done = end; alone(s, i, end) && (isCard(s[i:end]) || isPhone(s[i:end])) {
+		done = end
+		if alone(s, i, end) && (isCard(s[i:end]) || isPhone(s[i:end])) {
 			found = append(found, span{i, end})
 		}
 	}
@@ -170,7 +171,8 @@ func digitGroups(s string, at int) (end int, ok bool) {
 	for i++; i < len(s) && n <= most; n++ {
 		switch {
 		case isDigit(s[i]):
-			if i++; n >= few {
+			i++
+			if n >= few {
 				end = i
 			}
 		case ofGroups[s[i]]:

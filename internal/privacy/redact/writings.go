@@ -102,7 +102,8 @@ func isWritten(line string) (is bool) {
 func writingsIn(s string, start, end int, visit func(held *heldText, at int) bool) {
 	held, head := heldTexts(), 0
 	for i := start; i <= len(s) && i-2 < end; i++ {
-		if head = head << 5 % len(held.heads); i < len(s) {
+		head = head << 5 % len(held.heads)
+		if i < len(s) {
 			head |= int(s[i] & 0x1f)
 		}
 		at := i - 2

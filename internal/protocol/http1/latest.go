@@ -20,7 +20,8 @@ const maxFields = 64
 
 // set remembers a head, if it is of the usual size. The header is not modified afterwards.
 func (l *latest) set(text string, header http.Header) {
-	if *l = (latest{}); len(header) <= maxFields {
+	*l = (latest{})
+	if len(header) <= maxFields {
 		l.text, l.header = text, header
 		l.from, l.to = findLength(text)
 	}

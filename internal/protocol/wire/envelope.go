@@ -129,7 +129,8 @@ type Message struct {
 // read and neither it nor any name is invalid.
 func Parse(body []byte, m *Message) error {
 	m.Reset()
-	if m.Raw = body; len(body) > maxText {
+	m.Raw = body
+	if len(body) > maxText {
 		return &Error{Code: CodeInvalidRequest, Message: "the message is longer than 2 GiB"}
 	}
 	scans.Add(1)

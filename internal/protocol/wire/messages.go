@@ -130,7 +130,8 @@ func (r *MessageReader) Parts() iter.Seq[*Part] {
 	return func(yield func(*Part) bool) {
 		for {
 			part, err := r.Next()
-			if r.end = err; err != nil || !yield(part) {
+			r.end = err
+			if err != nil || !yield(part) {
 				return
 			}
 		}
@@ -199,7 +200,8 @@ func (r *MessageReader) look(p *Part, piece []byte) {
 		err = r.scan.Close()
 	}
 	p.Err, p.Signs = err, r.scan.Signs()
-	if p.Kind = p.Signs.Message(); err != nil {
+	p.Kind = p.Signs.Message()
+	if err != nil {
 		p.Kind = Invalid
 	}
 }

@@ -150,7 +150,8 @@ func (r *Rewriter) Append(dst, p []byte) []byte {
 		case lexer.Name:
 			dst = r.member(dst)
 		default:
-			if dst = r.value(dst, tok); r.phase == rewriteBlind {
+			dst = r.value(dst, tok)
+			if r.phase == rewriteBlind {
 				return append(dst, p[end:]...)
 			}
 		}
@@ -245,7 +246,8 @@ func (r *Rewriter) value(dst []byte, tok lexer.Token) []byte {
 	switch {
 	case r.phase == rewriteID && tok > lexer.End && ID(r.tokenHeld()).Equal(r.from):
 		r.held = append(r.held[:len(r.held)-len(r.tokenHeld())], r.to...)
-		if dst = r.flush(dst); r.task == rewriteNumber { // there is nothing else to do
+		dst = r.flush(dst)
+		if r.task == rewriteNumber { // there is nothing else to do
 			r.phase = rewriteBlind
 			return dst
 		}

@@ -434,15 +434,15 @@ func (e *Event) AppendTo(dst []byte) []byte {
 	}
 	start := len(dst)
 	dst = append(dst, e.Data...)
-	if OneLine(dst[start:]); e.Complete {
+	OneLine(dst[start:])
+	if e.Complete {
 		dst = append(dst, "\n\n"...)
 	}
 	return dst
 }
 
-// AppendEvent appends an event with the given id and type, each left out if it is empty, and the data,
-// one field for each of its lines. An id or type that contains a line end or NUL, which cannot be
-// written, is left out too.
+// AppendEvent appends an event with the given id and type, each left out if it is empty or contains a line end or NUL, which cannot
+// be written, and the data, one field for each of its lines.
 func AppendEvent(dst []byte, id, kind string, data []byte) []byte {
 	dst = appendField(dst, "id: ", id)
 	dst = appendField(dst, "event: ", kind)

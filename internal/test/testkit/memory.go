@@ -278,7 +278,8 @@ func (s *stretch) write(p []byte) (written int, err error) {
 		}
 		n := min(len(p)-written, room-len(s.data))
 		s.data = append(s.data, p[written:written+n]...)
-		if written += n; n > 0 {
+		written += n
+		if n > 0 {
 			s.changed.Broadcast()
 		}
 		if written == len(p) {

@@ -104,7 +104,8 @@ func (f *feed) run(ctx context.Context) {
 			return
 		}
 		f.agreed(wire.Filter{})
-		if missed = true; heard {
+		missed = true
+		if heard {
 			back = backFirst
 		}
 		if !pause.For(ctx, back+rand.N(back)/2) {

@@ -59,7 +59,8 @@ func (b *builder) input(t *Offer, o *operation, usual int) error {
 		if err != nil {
 			return err
 		}
-		if t.params, t.body, t.InputSchema = in.params, send, schema; len(schema) <= usual {
+		t.params, t.body, t.InputSchema = in.params, send, schema
+		if len(schema) <= usual {
 			break
 		}
 	}

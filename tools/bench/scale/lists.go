@@ -118,7 +118,8 @@ func (r *listReader) list(name string, told bool) {
 		}
 		r.err = json.Unmarshal(r.said, &page)
 		r.tools, r.late = r.tools+len(page.Result.Tools), r.late || bytes.Contains(r.said, []byte(`"outcome":"late"`))
-		if params = ""; page.Result.NextCursor != "" {
+		params = ""
+		if page.Result.NextCursor != "" {
 			params = fmt.Sprintf(`{"cursor":%q}`, page.Result.NextCursor)
 		}
 	}

@@ -168,7 +168,8 @@ func (t *turn) why() error {
 // readOn returns the next piece of the answer in the client's form. After the last one, it reads to the end of its stream.
 func (t *turn) readOn() *wire.Part {
 	part := t.answer
-	if t.answer = nil; part == nil {
+	t.answer = nil
+	if part == nil {
 		part, t.err = t.of.messages.Next()
 	}
 	if part == nil || t.whole {

@@ -160,7 +160,8 @@ func (c *exchange) pass(resp *wire.Answer, part *wire.Part) error {
 		if last && isLarge && c.isQuestion(part.Signs) {
 			err = c.srv.p.BadResponse(errLargeQuestion)
 		}
-		if c.piece(c.room, part.First, err == nil && last, nil); last || err != nil {
+		c.piece(c.room, part.First, err == nil && last, nil)
+		if last || err != nil {
 			return err
 		}
 		if part, err = c.messages.Next(); part == nil {
@@ -195,7 +196,8 @@ func (c *exchange) begin(from http.Header, events bool) {
 	stop := context.AfterFunc(c.asker, func() { answer.End(context.Cause(c.asker)) })
 	context.AfterFunc(c.ctx, func() { stop() })
 	r := wire.RespondParts(answer, answer)
-	if r.Header, r.Stream = peer.AnswerHeader(from), events; events {
+	r.Header, r.Stream = peer.AnswerHeader(from), events
+	if events {
 		r.Header["Content-Type"] = []string{wire.TypeEventStream}
 		r.Header["Cache-Control"] = []string{"no-cache"}
 	}
