@@ -70,6 +70,9 @@ func YAMLWord(text string) string {
 	return string(visible.EscapeJSON(json.AppendQuote(nil, text)))
 }
 
+// Configurable reports whether a configuration can name a tool of that name: one with * would stand for other tools as well.
+func Configurable(name string) bool { return name != "" && !strings.ContainsAny(name, " \t\n[]{}\\*?") }
+
 // WriteBaseline writes all findings of a report as known. What is known already keeps its reason.
 func WriteBaseline(w io.Writer, r *Report) error {
 	var b strings.Builder

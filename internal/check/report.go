@@ -262,6 +262,9 @@ func (t *transcript) findings(rule *Rule, broken []breach) (list []Finding) {
 		if b.tool != nil {
 			f.Tool = b.tool.Name
 			f.Entry = strings.ReplaceAll(rule.Entry, "TOOL", YAMLWord(b.tool.Name))
+			if !Configurable(b.tool.Name) && f.Entry != rule.Entry {
+				f.Entry = ""
+			}
 			if key := t.keyOf(b.tool); key != "" {
 				f.Entry = strings.ReplaceAll(f.Entry, "/KEY", YAMLWord(key))
 			}

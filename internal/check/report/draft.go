@@ -74,6 +74,11 @@ func entryTools(tools []check.SeenTool) string {
 		if t.Verify != nil {
 			keys = append(keys, "verify: "+verifyOf(t.Verify))
 		}
+		if !check.Configurable(t.Name) {
+			const why = "cannot be configured: a name with spaces, brackets or * is read as none, or as a pattern"
+			fmt.Fprintf(&unknown, "      # %s %s\n", check.YAMLWord(t.Name), why)
+			continue
+		}
 		if len(keys) == 0 {
 			fmt.Fprintf(&unknown, "      # %s: {read_only: true}   # if it only reads\n", check.YAMLWord(t.Name))
 			continue

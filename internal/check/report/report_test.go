@@ -49,6 +49,8 @@ func hostile(w http.ResponseWriter, r *http.Request) {
 		answer["result"] = map[string]any{"tools": []any{
 			map[string]any{"name": evil, "inputSchema": schema},
 			map[string]any{"name": "note_get", "inputSchema": schema, "annotations": map[string]any{"readOnlyHint": true}},
+			map[string]any{"name": "*", "inputSchema": schema, "annotations": map[string]any{"readOnlyHint": true, "destructiveHint": true}},
+			map[string]any{"name": "get it", "inputSchema": schema, "annotations": map[string]any{"readOnlyHint": true}},
 		}}
 	default:
 		answer["result"] = map[string]any{"isError": true, "content": []any{map[string]any{"type": "text", "text": "Failed. " + evil}}}
@@ -240,8 +242,13 @@ func TestDrafts(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, entry)
 	}
-	if len(parsed.Servers) != 1 || !strings.Contains(entry, "note_get: {read_only: true}") {
+	if len(parsed.Servers) != 1 || !strings.Contains(entry, "note_get: {read_only: true}") || strings.Contains(entry, `"*": {`) {
 		t.Error(entry)
+	}
+	for i := range r.Findings { // no line is about other tools than its own
+		if f := &r.Findings[i]; f.Tool == "*" && strings.Contains(f.Entry, `"*"`) {
+			t.Error(f.Entry)
+		}
 	}
 }
 
