@@ -77,6 +77,10 @@ func sums(t *testing.T, files map[string][]byte) {
 	}
 }
 
+// heaviest is how large a program may be, in bytes. What a dependency adds is seen with go tool nm -size: programs in which methods are
+// called by name, as kong and expr do, keep every method of the types that they use.
+const heaviest = 45_000_000
+
 // archive checks the content of an archive, and that the program for this platform prints its version.
 func archive(t *testing.T, name string, files map[string][]byte, program string) {
 	t.Helper()
@@ -88,6 +92,9 @@ func archive(t *testing.T, name string, files map[string][]byte, program string)
 		if len(files[folder+"/"+want]) == 0 {
 			t.Errorf("%s: no %s", name, want)
 		}
+	}
+	if size := len(files[folder+"/"+program]); size > heaviest {
+		t.Errorf("%s: the program has %d bytes, more than %d", name, size, heaviest)
 	}
 	for shell, sign := range map[string]string{"recourse.bash": "complete ", "_recourse": "#compdef recourse", "recourse.fish": "complete "} {
 		if !bytes.Contains(files[folder+"/completions/"+shell], []byte(sign)) {

@@ -24,8 +24,7 @@ func TestRedisCluster(t *testing.T) {
 	if !testkit.Until(func() bool { return strings.Contains(admin.ClusterInfo(t.Context()).Val(), "cluster_state:ok") }) {
 		t.Fatal(admin.ClusterInfo(t.Context()))
 	}
-	address := strings.TrimSuffix(server.URL, "/0")
-	r := open(t, address+"?addr="+strings.TrimPrefix(address, "redis://"), patient)
+	r := open(t, "redis://"+hostOf(server)+"?addr="+hostOf(server), patient)
 	charges := []limit.Charge{
 		{Window: &limit.Window{ID: "{farm}:minute", Calls: 1, Length: time.Minute}},
 		{Window: &limit.Window{ID: "{farm}:hour", Calls: 9, Length: time.Hour}},
@@ -35,6 +34,45 @@ func TestRedisCluster(t *testing.T) {
 			t.Errorf("%t, %v, want %t", ok, err, want)
 		}
 	}
+}
+
+// A call finds the node that has its count, whichever is asked, and another one if that is away.
+func TestRedisClusterOfTwo(t *testing.T) {
+	t.Parallel()
+	var nodes [2]*service.Process
+	for i := range nodes {
+		nodes[i] = service.NewRedis(t, "--cluster-enabled", "yes", "--databases", "1")
+	}
+	first, second := client(t, nodes[0].URL), client(t, nodes[1].URL)
+	host, port, _ := strings.Cut(hostOf(nodes[1]), ":")
+	for _, err := range []error{
+		first.ClusterAddSlotsRange(t.Context(), 0, 8191).Err(), second.ClusterAddSlotsRange(t.Context(), 8192, 16383).Err(),
+		second.Do(t.Context(), "CLUSTER", "SET-CONFIG-EPOCH", 2).Err(), first.ClusterMeet(t.Context(), host, port).Err(),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	testkit.Eventually(t, "a cluster", func() bool {
+		return strings.Contains(first.ClusterInfo(t.Context()).Val(), "cluster_state:ok") &&
+			strings.Contains(second.ClusterInfo(t.Context()).Val(), "cluster_state:ok")
+	})
+	r := open(t, "redis://127.0.0.1:1?addr="+hostOf(nodes[0])+"&addr=127.0.0.1:1", patient)
+	for _, want := range []bool{true, false} {
+		for farm := range strings.SplitSeq("abcdefgh", "") {
+			charges := []limit.Charge{{Window: &limit.Window{ID: "{" + farm + "}:hour", Calls: 1, Length: time.Hour}}}
+			if ok, err := r.Take(t.Context(), time.Now(), charges); err != nil || ok != want {
+				t.Errorf("%s: %t, %v, want %t", farm, ok, err, want)
+			}
+		}
+	}
+	if held := first.DBSize(t.Context()).Val(); held == 0 || held == 8 {
+		t.Errorf("one node has %d of 8 counts", held)
+	}
+}
+
+func hostOf(s *service.Process) string {
+	return strings.TrimSuffix(strings.TrimPrefix(s.URL, "redis://"), "/0")
 }
 
 // If a URL names only one node of a cluster, the first count on another node leads to an error with advice.
@@ -72,8 +110,8 @@ func refuse(conn net.Conn) {
 	for lines.Scan() {
 		answer := ""
 		switch strings.ToUpper(lines.Text()) {
-		case "HELLO":
-			answer = "-ERR unknown command\r\n"
+		case "PING":
+			answer = "+PONG\r\n"
 		case "EVALSHA":
 			answer = "-MOVED 866 127.0.0.1:1\r\n"
 		}

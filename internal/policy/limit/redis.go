@@ -8,64 +8,34 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net/url"
 	"strconv"
-	"sync"
+	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
-	"github.com/redis/go-redis/v9/maintnotifications"
+	"github.com/gomodule/redigo/redis"
 )
 
 // Redis counts in Redis, by its clock: one script and one round trip for a call. The windows of a call are in
 // one slot of a cluster. Get one with [OpenRedis] and end it with Close.
 type Redis struct {
-	client   redis.UniversalClient
+	nodes    *nodes
 	patience time.Duration
 }
 
 //go:embed count.lua
 var countSource string
 
-var count = redis.NewScript(countSource)
-
-// quiet keeps the client from writing to standard error: errors are returned.
-var quiet = sync.OnceFunc(func() { redis.SetLogger(&logging.VoidLogger{}) })
+var count = redis.NewScript(-1, countSource)
 
 // OpenRedis returns a counter in the Redis at a URL: redis://, rediss:// for TLS, or unix://. Further nodes
 // of a cluster follow as parameters, ?addr=HOST:PORT. With ?master_name=NAME, the nodes are Sentinels. It does
 // not connect yet. Patience is how long it waits for an answer.
 func OpenRedis(address string, patience time.Duration) (*Redis, error) {
-	quiet()
-	u, err := url.Parse(address)
+	p, err := parsePlace(address, patience)
 	if err != nil {
-		return nil, errors.New("parse the Redis URL") // the error quotes it, with the password
+		return nil, err
 	}
-	if u.Query().Has("master_name") {
-		return openFailover(address, patience)
-	}
-	if u.Query().Has("addr") {
-		o, err := redis.ParseClusterURL(address)
-		if err != nil {
-			return nil, fmt.Errorf("redis: %w", err)
-		}
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = patience, patience, patience, patience/2
-		o.ContextTimeoutEnabled, o.MaxRedirects, o.MaxRetries, o.DialerRetries = true, 3, -1, 1
-		o.DisableIdentity = true
-		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-		return &Redis{redis.NewClusterClient(o), patience}, nil
-	}
-	o, err := redis.ParseURL(address)
-	if err != nil {
-		return nil, fmt.Errorf("redis: %w", err)
-	}
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = patience, patience, patience, patience/2
-	// A script that may have run must not be repeated.
-	o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries = true, -1, 1
-	o.DisableIdentity = true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return &Redis{redis.NewClient(o), patience}, nil
+	return &Redis{&nodes{place: p, pools: map[string]*pool{}, slots: map[uint16]string{}}, patience}, nil
 }
 
 // errNode says how to configure a cluster when the client was given only one node of it.
@@ -82,7 +52,7 @@ func (r *Redis) Check(ctx context.Context) error {
 }
 
 // Close ends the connections.
-func (r *Redis) Close() error { return r.client.Close() }
+func (r *Redis) Close() error { return r.nodes.Close() }
 
 // Take implements [Counter]. It uses Redis's clock.
 func (r *Redis) Take(ctx context.Context, _ time.Time, charges []Charge) (bool, error) {
@@ -101,9 +71,9 @@ const taking, looking = 0, -1
 func (r *Redis) count(ctx context.Context, what int64, charges []Charge) (ok bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
-	answer, err := r.run(ctx, what, charges).Int64Slice()
+	answer, err := redis.Int64s(r.run(ctx, what, charges))
 	if err != nil {
-		if _, elsewhere := redis.IsMovedError(err); elsewhere {
+		if strings.HasPrefix(err.Error(), "MOVED ") {
 			err = errNode
 		}
 		return false, fmt.Errorf("count in Redis: %w", err)
@@ -126,19 +96,29 @@ func (r *Redis) Give(ctx context.Context, charges []Charge) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.patience)
 	defer cancel()
-	_ = r.run(ctx, charges[0].at, charges).Err()
+	_, _ = r.run(ctx, charges[0].at, charges)
 }
 
-// run runs count.lua, which takes a call back, or takes one, or looks.
-func (r *Redis) run(ctx context.Context, back int64, charges []Charge) *redis.Cmd {
-	keys, args := make([]string, len(charges)), make([]any, 1, 1+3*len(charges))
-	args[0] = back
+// run runs count.lua, which takes a call back, or takes one, or looks. A Redis that does not know it yet is sent it.
+func (r *Redis) run(ctx context.Context, back int64, charges []Charge) (any, error) {
+	args, key := make([]any, 1, 2+4*len(charges)), ""
+	args[0] = len(charges)
+	for i := range charges {
+		key = redisKey(&charges[i])
+		args = append(args, key)
+	}
+	args = append(args, back)
 	for i := range charges {
 		w := charges[i].Window
-		keys[i] = redisKey(&charges[i])
 		args = append(args, w.Calls, w.Length.Milliseconds(), charges[i].owed)
 	}
-	return count.Run(ctx, r.client, keys, args...)
+	return r.nodes.run(ctx, key, func(c redis.Conn) (any, error) {
+		reply, err := send(ctx, c, "EVALSHA", append([]any{count.Hash()}, args...)...)
+		if err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT ") {
+			reply, err = send(ctx, c, "EVAL", append([]any{countSource}, args...)...)
+		}
+		return reply, err
+	})
 }
 
 // redisKey returns the key for the counts of a charge. It does not reveal the caller.

@@ -307,3 +307,25 @@ func TestLastMoment(t *testing.T) {
 		}
 	})
 }
+
+// The user and the database of the URL are used, and a password that is refused is not told.
+func TestRedisURL(t *testing.T) {
+	t.Parallel()
+	server := service.NewRedis(t)
+	admin := client(t, server.URL)
+	user := []any{"ACL", "SETUSER", "ann", "on", ">s3cret", "~recourse:*", "+evalsha", "+eval", "+time", "+get", "+set", "+del", "+select"}
+	if err := admin.Do(t.Context(), user...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	charges := []limit.Charge{{Window: testWindow(9, time.Hour)}}
+	if ok, err := open(t, "redis://ann:s3cret@"+hostOf(server)+"/3", patient).Take(t.Context(), time.Now(), charges); err != nil || !ok {
+		t.Error(ok, err)
+	}
+	if n := admin.DBSize(t.Context()).Val(); n != 0 {
+		t.Errorf("%d keys in another database", n)
+	}
+	err := open(t, "redis://ann:s3cre@"+hostOf(server), patient).Check(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "WRONGPASS") || strings.Contains(err.Error(), "s3cre") {
+		t.Errorf("got %v", err)
+	}
+}

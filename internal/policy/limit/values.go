@@ -6,50 +6,46 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 )
 
 // Put stores a value under a key in Redis for that long. It replaces an older one.
 func (s *Shared) Put(ctx context.Context, key, value string, keep time.Duration) error {
-	return s.use(ctx, "write to", func(ctx context.Context) error {
-		return s.redis.client.Set(ctx, key, value, keep).Err()
-	})
+	_, err := s.use(ctx, "write to", key, "SET", value, "PX", keep.Milliseconds())
+	return err
 }
 
 // Value returns the value of a key in Redis, or "".
-func (s *Shared) Value(ctx context.Context, key string) (value string, err error) {
-	err = s.use(ctx, "read from", func(ctx context.Context) (err error) {
-		if value, err = s.redis.client.Get(ctx, key).Result(); errors.Is(err, redis.Nil) {
-			err = nil
-		}
-		return err
-	})
+func (s *Shared) Value(ctx context.Context, key string) (string, error) {
+	value, err := redis.String(s.use(ctx, "read from", key, "GET"))
+	if errors.Is(err, redis.ErrNil) {
+		err = nil
+	}
 	return value, err
 }
 
 // Extend makes Redis keep a key's value, if there is one, for that long from now on.
 func (s *Shared) Extend(ctx context.Context, key string, keep time.Duration) error {
-	return s.use(ctx, "write to", func(ctx context.Context) error {
-		return s.redis.client.PExpire(ctx, key, keep).Err()
-	})
+	_, err := s.use(ctx, "write to", key, "PEXPIRE", keep.Milliseconds())
+	return err
 }
 
 // Delete deletes the value of a key from Redis.
 func (s *Shared) Delete(ctx context.Context, key string) error {
-	return s.use(ctx, "delete from", func(ctx context.Context) error {
-		return s.redis.client.Del(ctx, key).Err()
-	})
+	_, err := s.use(ctx, "delete from", key, "DEL")
+	return err
 }
 
-// use runs a Redis command with a time limit, unless Redis is left alone.
-func (s *Shared) use(ctx context.Context, what string, do func(ctx context.Context) error) error {
-	err := s.ask(ctx, time.Now(), func() error {
+// use runs a Redis command for a key with a time limit, unless Redis is left alone.
+func (s *Shared) use(ctx context.Context, what, key, command string, args ...any) (reply any, err error) {
+	err = s.ask(ctx, time.Now(), func() (err error) {
 		ctx, cancel := context.WithTimeout(ctx, s.redis.patience)
 		defer cancel()
-		return do(ctx)
+		reply, err = s.redis.nodes.do(ctx, key, command, append([]any{key}, args...)...)
+		return err
 	})
 	if err != nil {
-		return fmt.Errorf("%s Redis: %w", what, err)
+		return nil, fmt.Errorf("%s Redis: %w", what, err)
 	}
-	return nil
+	return reply, nil
 }
