@@ -22,14 +22,14 @@ type askingServer struct {
 	stdio  bool
 	method string
 	after  int64
-	asks   server.Answer // with ID for the request's id
+	asks   server.Reply // with ID for the request's id
 	sent   *atomic.Int64
 }
 
 func (s askingServer) Open(context.Context) (server.Conn, error) { return s, nil }
 func (s askingServer) Stdio() bool                               { return s.stdio }
 
-func (s askingServer) Send(_ context.Context, m server.Message) server.Answer {
+func (s askingServer) Send(_ context.Context, m server.Message) server.Reply {
 	var said message
 	_ = json.Unmarshal(m.Text, &said)
 	if said.Method == s.method && s.sent.Add(1) > s.after {
@@ -39,7 +39,7 @@ func (s askingServer) Send(_ context.Context, m server.Message) server.Answer {
 		}
 		return asks
 	}
-	answer := server.Answer{Status: 200}
+	answer := server.Reply{Status: 200}
 	if m.Head.Get("Mcp-Protocol-Version") == "2099-01-01" {
 		answer.Status = 400
 	}
@@ -50,18 +50,18 @@ func (s askingServer) Send(_ context.Context, m server.Message) server.Answer {
 }
 
 // refusal is an answer over HTTP that is none of JSON-RPC.
-func refusal(status int, wait string) server.Answer {
-	return server.Answer{Status: status, Head: http.Header{"Retry-After": {wait}}, Body: []byte("Not now."), Err: server.ErrEnded}
+func refusal(status int, wait string) server.Reply {
+	return server.Reply{Status: status, Head: http.Header{"Retry-After": {wait}}, Body: []byte("Not now."), Err: server.ErrEnded}
 }
 
 // A server that asks to wait or to sign in is not called any more, wherever the check is, and nothing is held against it.
 func TestServerAsks(t *testing.T) {
 	t.Parallel()
 
-	inWords := server.Answer{Status: 200, Text: []byte(`{"jsonrpc":"2.0","id":ID,"result":{"isError":true,"content":[` +
+	inWords := server.Reply{Status: 200, Text: []byte(`{"jsonrpc":"2.0","id":ID,"result":{"isError":true,"content":[` +
 		`{"type":"text","text":"Rate limit exceeded. Retry after 5 seconds."}]}}`)}
 	for name, c := range map[string]struct {
-		asks    server.Answer
+		asks    server.Reply
 		stdio   bool
 		stopped string
 	}{

@@ -21,7 +21,7 @@ type laxServer struct {
 
 func (s laxServer) Open(context.Context) (server.Conn, error) { return s, nil }
 
-func (s laxServer) Send(ctx context.Context, m server.Message) server.Answer {
+func (s laxServer) Send(ctx context.Context, m server.Message) server.Reply {
 	var said message
 	_ = json.Unmarshal(m.Text, &said)
 	var text string
@@ -38,7 +38,7 @@ func (s laxServer) Send(ctx context.Context, m server.Message) server.Answer {
 	default:
 		return s.wildServer.Send(ctx, m)
 	}
-	return server.Answer{Text: []byte(rpcResult(m.ID, text)), Status: 200}
+	return server.Reply{Text: []byte(rpcResult(m.ID, text)), Status: 200}
 }
 
 // A number beyond its bounds and a text in another format are refused like values that are not in a list.

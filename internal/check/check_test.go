@@ -324,7 +324,7 @@ func TestUnverifiedWrite(t *testing.T) {
 	t.Parallel()
 	report := fixtureReport(t, "repeated-write", check.Options{Mode: check.Owner, Writes: []check.Write{{
 		Tool: "order_create", Args: []byte(`{"idempotency_key":"{mark}","amount":5}`),
-		Verify: check.Verify{Tool: "order_get", Args: []byte(`{"order_id":"none","limit":1}`)},
+		Verify: check.VerifyCall{Tool: "order_get", Args: []byte(`{"order_id":"none","limit":1}`)},
 	}}})
 	const why = "order_create: after one call, the answer of order_get does not show its mark"
 	for _, n := range report.NotObserved {

@@ -19,13 +19,13 @@ type verdict struct {
 
 // breach is one place where a rule was broken.
 type breach struct {
-	tool *tool     // or nil
-	at   *exchange // or nil
+	tool *listedTool // or nil
+	at   *exchange   // or nil
 	said string
 }
 
 // of counts an observation: the rule is kept if said is empty.
-func (v *verdict) of(tool *tool, at *exchange, said string) {
+func (v *verdict) of(tool *listedTool, at *exchange, said string) {
 	if v.tools == nil {
 		v.tools = map[string]bool{}
 	}
@@ -157,7 +157,7 @@ func listEnds(t *transcript, v *verdict) {
 }
 
 func writeSettled(t *transcript, v *verdict) {
-	reads := slices.ContainsFunc(t.tools, (*tool).reads)
+	reads := slices.ContainsFunc(t.tools, (*listedTool).reads)
 	for _, tool := range t.tools {
 		if !tool.writes() {
 			continue

@@ -145,7 +145,7 @@ func (r *runner) garbage(s step) {
 func (r *runner) apart(s step, do func(*runner)) {
 	conn, err := r.to.Open(r.ctx)
 	if err != nil {
-		r.file(&exchange{step: s, answer: server.Answer{Err: err}})
+		r.file(&exchange{step: s, answer: server.Reply{Err: err}})
 		return
 	}
 	apart := r.apartIn(conn)

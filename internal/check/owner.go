@@ -14,7 +14,7 @@ import (
 // writeSeen is what was seen of one write. Effects are counted by the mark in the answer of the verify call; unknown is -1.
 type writeSeen struct {
 	write    *Write
-	tool     *tool
+	tool     *listedTool
 	repeated int       // effects of a call whose answer was lost, made again
 	parallel int       // effects of the same call twice at once
 	again    *exchange // the call that was made again

@@ -24,7 +24,7 @@ type param struct {
 }
 
 // prepare reads the tool's schema.
-func (t *tool) prepare(budget *args.Budget) {
+func (t *listedTool) prepare(budget *args.Budget) {
 	t.schema, t.problem = args.Compile(t.InputSchema, budget)
 	var s struct {
 		Properties json.Value `json:"properties"`
@@ -82,14 +82,14 @@ func (p *param) isKey() bool {
 }
 
 // believe has the tool count as one that only reads if the user says so.
-func (t *tool) believe(patterns []string) {
+func (t *listedTool) believe(patterns []string) {
 	for _, pattern := range patterns {
 		t.believed = t.believed || pattern == t.Name || glob.Match(pattern, t.Name) && !says(t.Annotations.Destructive)
 	}
 }
 
 // required returns the parameters that the tool requires.
-func (t *tool) required() (names []string) {
+func (t *listedTool) required() (names []string) {
 	for i := range t.params {
 		if t.params[i].required {
 			names = append(names, t.params[i].name)
@@ -200,7 +200,7 @@ func (p *param) unformed() json.Value {
 }
 
 // forbids reports whether the tool's own schema forbids the arguments.
-func (t *tool) forbids(arguments json.Value) bool {
+func (t *listedTool) forbids(arguments json.Value) bool {
 	if t.schema == nil {
 		return false
 	}
@@ -208,7 +208,7 @@ func (t *tool) forbids(arguments json.Value) bool {
 }
 
 // allows reports whether the tool's own schema allows the arguments.
-func (t *tool) allows(arguments json.Value) bool {
+func (t *listedTool) allows(arguments json.Value) bool {
 	return t.schema != nil && t.schema.Unchecked() == "" && len(t.schema.Check(context.Background(), arguments)) == 0
 }
 

@@ -48,9 +48,9 @@ const (
 // step is one thing that is done.
 type step struct {
 	probe probe
-	tool  *tool      // nil: it is no call of a tool
-	args  json.Value // of the call
-	wrong []string   // the arguments that are wrong in it
+	tool  *listedTool // nil: it is no call of a tool
+	args  json.Value  // of the call
+	wrong []string    // the arguments that are wrong in it
 	do    func(*runner, step)
 
 	modern bool // it is taken in the modern era, of a server of both
@@ -128,7 +128,7 @@ func plan(mode Mode, t *transcript) (steps []step) {
 // callsOf returns the calls of a tool that may be made of any server. A tool that says that it destroys is not called. One that
 // does not say that it only reads is only called without what it requires, or with all of that of another type: it cannot do its
 // work then, even if it does not check.
-func callsOf(t *tool) (steps []step) {
+func callsOf(t *listedTool) (steps []step) {
 	if t.schema == nil || says(t.Annotations.Destructive) && !t.reads() {
 		return nil
 	}
@@ -152,7 +152,7 @@ func callsOf(t *tool) (steps []step) {
 }
 
 // readCalls adds the calls that only a tool that reads gets: they go wrong in one place.
-func readCalls(t *tool, add func(probe, json.Value, ...string)) {
+func readCalls(t *listedTool, add func(probe, json.Value, ...string)) {
 	one := func(p probe, of func(*param) json.Value) {
 		for i := range t.params {
 			value := of(&t.params[i])
@@ -193,7 +193,7 @@ func readCalls(t *tool, add func(probe, json.Value, ...string)) {
 
 // absentCalls returns the calls that ask for what cannot exist, if the tool requires an id, and all else that it requires can be
 // made up.
-func absentCalls(t *tool) []step {
+func absentCalls(t *listedTool) []step {
 	var id string
 	for i := range t.params {
 		if p := &t.params[i]; p.required && p.isID() && len(p.enum) == 0 && (p.takes("string") || p.takes("integer")) {
@@ -213,7 +213,7 @@ func absentCalls(t *tool) []step {
 }
 
 // with returns the arguments that the tool requires, made up, and that value for one parameter.
-func with(t *tool, name string, value json.Value) json.Value {
+func with(t *listedTool, name string, value json.Value) json.Value {
 	var values json.Members
 	for i := range t.params {
 		if p := &t.params[i]; p.name != name && p.required {
@@ -227,7 +227,7 @@ func with(t *tool, name string, value json.Value) json.Value {
 }
 
 // wrongTypes returns values of wrong types for what the tool requires, and the names.
-func wrongTypes(t *tool) (values json.Members, wrong []string) {
+func wrongTypes(t *listedTool) (values json.Members, wrong []string) {
 	for i := range t.params {
 		p := &t.params[i]
 		if !p.required {

@@ -28,7 +28,7 @@ func contractAdvice(t *transcript, v *verdict) {
 	}
 	for _, name := range t.promised.AdvisedTools() {
 		said := ""
-		if !slices.ContainsFunc(t.tools, func(tool *tool) bool { return tool.Name == name }) {
+		if !slices.ContainsFunc(t.tools, func(tool *listedTool) bool { return tool.Name == name }) {
 			said = fmt.Sprintf("%s advises a call of %s, which the server does not have.", t.promised.Name, name)
 		}
 		v.of(nil, nil, said)

@@ -51,7 +51,7 @@ func failureSaysWhy(t *transcript, v *verdict) {
 }
 
 func causesApart(t *transcript, v *verdict) {
-	texts := map[*tool]map[string]*exchange{}
+	texts := map[*listedTool]map[string]*exchange{}
 	for _, x := range t.failures() {
 		tool := x.step.tool
 		if tool == nil || x.said.text == "" || !slices.Contains([]probe{probeMissing, probeAbsent}, x.step.probe) {
@@ -71,7 +71,7 @@ func causesApart(t *transcript, v *verdict) {
 
 func sameAgain(t *transcript, v *verdict) {
 	type place struct {
-		tool *tool
+		tool *listedTool
 		args string
 	}
 	first := map[place]*exchange{}
@@ -162,7 +162,7 @@ func notDressed(t *transcript, v *verdict) {
 }
 
 // returns reports whether the contract has the tool return its failures as data.
-func (t *transcript) returns(tool *tool) bool {
+func (t *transcript) returns(tool *listedTool) bool {
 	return t.promised != nil && t.promised.Returns(tool.Name)
 }
 

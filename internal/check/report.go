@@ -12,7 +12,7 @@ import (
 
 // A Report says how a server fails. Its JSON is the form that --json writes. The same server gives the same bytes.
 type Report struct {
-	Server      Server        `json:"server"`
+	Server      ServerInfo    `json:"server"`
 	Started     bool          `json:"started"` // there was a session
 	Mode        Mode          `json:"mode"`
 	Grade       string        `json:"grade,omitempty"` // A to F; none: too little was observed
@@ -98,8 +98,8 @@ func (r *Report) Basis() string {
 		map[int]string{2: ", in both eras"}[len(r.Server.Eras)]
 }
 
-// Server is what a server says of itself.
-type Server struct {
+// ServerInfo is what a server says of itself.
+type ServerInfo struct {
 	Name     string `json:"name"`
 	Version  string `json:"version"`
 	Protocol string `json:"protocol"`
@@ -147,7 +147,7 @@ const minSeen = 20
 // judge applies the rules to a transcript.
 func judge(t *transcript, mode Mode) *Report {
 	report := &Report{
-		Server: Server{t.name, t.version, t.protocol, t.eras(), len(t.tools)}, Started: t.started, Mode: mode,
+		Server: ServerInfo{t.name, t.version, t.protocol, t.eras(), len(t.tools)}, Started: t.started, Mode: mode,
 		Stopped: masked(t.stopped), Requests: len(t.exchanges), Findings: []Finding{}, seen: map[string]map[string]bool{},
 	}
 	if t.other != nil {
@@ -248,7 +248,7 @@ func letter(score int, capped bool) string {
 
 // findings returns a finding for each tool that broke the rule.
 func (t *transcript) findings(rule *Rule, broken []breach) (list []Finding) {
-	at := map[*tool]int{}
+	at := map[*listedTool]int{}
 	for _, b := range broken {
 		if i, again := at[b.tool]; again {
 			list[i].Times++

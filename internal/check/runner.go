@@ -126,7 +126,7 @@ func (r *runner) take(s step) {
 func (r *runner) open() bool {
 	conn, err := r.to.Open(r.ctx)
 	if err != nil {
-		r.t.exchanges = append(r.t.exchanges, &exchange{step: step{probe: probeStart}, answer: server.Answer{Err: err}, died: true})
+		r.t.exchanges = append(r.t.exchanges, &exchange{step: step{probe: probeStart}, answer: server.Reply{Err: err}, died: true})
 		r.t.stopped = err.Error()
 		return false
 	}
@@ -252,8 +252,8 @@ func (r *runner) list() {
 		}
 		r.t.listed = true
 		var found struct {
-			Tools []*tool `json:"tools"`
-			Next  string  `json:"nextCursor"`
+			Tools []*listedTool `json:"tools"`
+			Next  string        `json:"nextCursor"`
 		}
 		if err := json.UnmarshalLenient(x.said.result, &found); err != nil {
 			r.t.stopped = "tools/list: the result cannot be read: " + err.Error()
@@ -288,7 +288,7 @@ func (r *runner) call(s step) *exchange {
 }
 
 // callOf is the call of a tool.
-func (r *runner) callOf(t *tool, arguments json.Value) server.Message {
+func (r *runner) callOf(t *listedTool, arguments json.Value) server.Message {
 	params := json.Members{}
 	params.Add("name", json.AppendQuote(nil, t.Name))
 	params.Add("arguments", arguments)

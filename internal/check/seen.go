@@ -143,7 +143,7 @@ func cutWord(text, word string) (before, after string, found bool) {
 }
 
 // verified returns the verify call of a write whose effects it has shown.
-func (t *transcript) verified(of *tool) *SeenVerify {
+func (t *transcript) verified(of *listedTool) *SeenVerify {
 	for _, w := range t.writes {
 		if w.tool != of || w.why != "" || w.write.Reads {
 			continue
@@ -173,7 +173,7 @@ func (t *transcript) verified(of *tool) *SeenVerify {
 }
 
 // keyOf returns the argument of a write that says which one it is, as a JSON Pointer: what has the mark in it; "": none is known.
-func (t *transcript) keyOf(of *tool) string {
+func (t *transcript) keyOf(of *listedTool) string {
 	for _, w := range t.writes {
 		if w.tool == of {
 			return pointerTo(w.write.Args, mark)

@@ -14,7 +14,7 @@ const probeSlow probe = "the slow calls of --writes: a quick request beside each
 
 // slowSeen is what was seen of a slow call.
 type slowSeen struct {
-	tool      *tool
+	tool      *listedTool
 	quick     *exchange // the request beside it
 	first     bool      // which was answered first
 	cancelled *exchange // the call when it was cancelled; nil: the era has no such message
@@ -28,7 +28,7 @@ const begun = 100 * time.Millisecond
 func (r *runner) slow(s step) {
 	for i := range r.options.Writes {
 		w := &r.options.Writes[i]
-		at := slices.IndexFunc(r.t.tools, func(t *tool) bool { return t.Name == w.Tool })
+		at := slices.IndexFunc(r.t.tools, func(t *listedTool) bool { return t.Name == w.Tool })
 		if !w.Slow || at < 0 || r.conn == nil || r.t.stopped != "" {
 			continue
 		}

@@ -25,7 +25,7 @@ type transcript struct {
 	listed    bool // the list of tools was read, up to a bound
 	page      int  // how many bytes its first page has
 	endless   string
-	tools     []*tool
+	tools     []*listedTool
 	exchanges []*exchange
 
 	unrecorded int // requests that a recording has no answer to
@@ -46,8 +46,8 @@ const longList = 1 << 20
 // long reports whether the list of tools is too long to be asked for again and again: the load would be of the check's own making.
 func (t *transcript) long() bool { return t.endless != "" || t.page > longList }
 
-// tool is a tool as the server lists it.
-type tool struct {
+// A listedTool is a tool as the server lists it.
+type listedTool struct {
 	Name         string      `json:"name"`
 	Description  string      `json:"description"`
 	InputSchema  json.Value  `json:"inputSchema"`
@@ -62,7 +62,7 @@ type tool struct {
 }
 
 // nameOf returns the name of a tool, or "".
-func nameOf(t *tool) string {
+func nameOf(t *listedTool) string {
 	if t == nil {
 		return ""
 	}
@@ -80,24 +80,24 @@ type annotations struct {
 func says(hint *bool) bool { return hint != nil && *hint }
 
 // reads reports whether the tool only reads, by its own word or the user's.
-func (t *tool) reads() bool {
+func (t *listedTool) reads() bool {
 	return t.believed || says(t.Annotations.ReadOnly) && !says(t.Annotations.Destructive)
 }
 
 // hinted reports whether the tool says whether it only reads. The other two hints mean something only for a tool that does not,
 // and Go's SDK leaves out a readOnlyHint that is false.
-func (t *tool) hinted() bool {
+func (t *listedTool) hinted() bool {
 	return t.Annotations.ReadOnly != nil || t.Annotations.Destructive != nil || t.Annotations.Idempotent != nil
 }
 
 // writes reports whether it says that it writes.
-func (t *tool) writes() bool { return t.hinted() && !t.reads() }
+func (t *listedTool) writes() bool { return t.hinted() && !t.reads() }
 
 // exchange is a request and what came of it.
 type exchange struct {
 	step   step
 	sent   []byte
-	answer server.Answer
+	answer server.Reply
 	died   bool // the connection ended, and the server with it
 	said   said
 }

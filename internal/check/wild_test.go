@@ -40,7 +40,7 @@ func (wildServer) Close() bool                                 { return true }
 func (wildServer) Break()                                      {}
 
 // Send answers like the fixture, but for the recorded results.
-func (s wildServer) Send(_ context.Context, m server.Message) server.Answer {
+func (s wildServer) Send(_ context.Context, m server.Message) server.Reply {
 	var said message
 	_ = json.Unmarshal(m.Text, &said)
 	text, i := "", slices.IndexFunc(s, func(r wildResult) bool { return r.name == said.Params.Name })
@@ -57,9 +57,9 @@ func (s wildServer) Send(_ context.Context, m server.Message) server.Answer {
 		}
 	}
 	if m.ID == "" {
-		return server.Answer{}
+		return server.Reply{}
 	}
-	return server.Answer{Text: []byte(text), Status: 200}
+	return server.Reply{Text: []byte(text), Status: 200}
 }
 
 func rpcResult(id, result string) string {
@@ -163,7 +163,7 @@ type pickyServer struct {
 
 func (s pickyServer) Open(context.Context) (server.Conn, error) { return s, nil }
 
-func (s pickyServer) Send(ctx context.Context, m server.Message) server.Answer {
+func (s pickyServer) Send(ctx context.Context, m server.Message) server.Reply {
 	var said message
 	_ = json.Unmarshal(m.Text, &said)
 	var text string
@@ -176,7 +176,7 @@ func (s pickyServer) Send(ctx context.Context, m server.Message) server.Answer {
 	default:
 		return s.wildServer.Send(ctx, m)
 	}
-	return server.Answer{Text: []byte(rpcResult(m.ID, text)), Status: 200}
+	return server.Reply{Text: []byte(rpcResult(m.ID, text)), Status: 200}
 }
 
 // noBrowser is how a server fails on a machine that lacks what it needs, whatever it is asked.
@@ -191,7 +191,7 @@ type patientServer struct {
 
 func (s patientServer) Open(context.Context) (server.Conn, error) { return s, nil }
 
-func (s patientServer) Send(ctx context.Context, m server.Message) server.Answer {
+func (s patientServer) Send(ctx context.Context, m server.Message) server.Reply {
 	var said message
 	_ = json.Unmarshal(m.Text, &said)
 	if end, limited := ctx.Deadline(); limited && said.Method == "tools/list" && *s.within == 0 {
@@ -244,7 +244,7 @@ func (s *slowStart) Open(ctx context.Context) (server.Conn, error) {
 	return &slowConn{conn, s}, err
 }
 
-func (c *slowConn) Send(ctx context.Context, m server.Message) server.Answer {
+func (c *slowConn) Send(ctx context.Context, m server.Message) server.Reply {
 	end, limited := ctx.Deadline()
 	if _, known := c.of.took[c]; m.ID != "" && limited && !known && !strings.Contains(string(m.Text), "server/discover") {
 		c.of.took[c] = time.Until(end)

@@ -12,7 +12,7 @@ import (
 
 // providerSeen is what was seen of one tool while its provider failed.
 type providerSeen struct {
-	tool   *tool
+	tool   *listedTool
 	writes bool
 	faults []faultSeen
 }
@@ -42,7 +42,7 @@ func (r *runner) wired(s step) {
 
 // wire makes one call.
 func (r *runner) wire(s step, name string, arguments json.Value, writes bool) {
-	at := slices.IndexFunc(r.t.tools, func(t *tool) bool { return t.Name == name })
+	at := slices.IndexFunc(r.t.tools, func(t *listedTool) bool { return t.Name == name })
 	if at < 0 {
 		return
 	}
@@ -89,7 +89,7 @@ func providerTold(t *transcript, v *verdict) {
 }
 
 // shown reports whether the tool's business is to show what it was answered: a page or, if it is an HTTP client, any status.
-func (f *faultSeen) shown(t *tool) bool {
+func (f *faultSeen) shown(t *listedTool) bool {
 	if f.fault.Shows != "" && strings.Contains(f.at.said.text, f.fault.Shows) {
 		return true
 	}

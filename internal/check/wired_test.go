@@ -32,11 +32,11 @@ type wiredServer struct {
 
 func (s wiredServer) Open(context.Context) (server.Conn, error) { return s, nil }
 
-func (s wiredServer) Send(ctx context.Context, m server.Message) server.Answer {
+func (s wiredServer) Send(ctx context.Context, m server.Message) server.Reply {
 	var said message
 	_ = json.Unmarshal(m.Text, &said)
 	if said.Method == "tools/call" && !strings.HasPrefix(said.Params.Name, "order_") { // what comes after the calls is not looked at
-		return server.Answer{Status: http.StatusTooManyRequests}
+		return server.Reply{Status: http.StatusTooManyRequests}
 	}
 	if said.Method != "tools/call" || string(said.Params.Arguments["amount"]) != "5" {
 		answers := s.of.answer(string(m.Text))
@@ -44,15 +44,15 @@ func (s wiredServer) Send(ctx context.Context, m server.Message) server.Answer {
 			answers[0] = strings.ReplaceAll(answers[0], `"amount":{"type":"number"}`, `"amount":{"type":"number"},"method":{"type":"string","enum":["GET","POST"]}`)
 		}
 		if m.ID == "" || len(answers) == 0 {
-			return server.Answer{}
+			return server.Reply{}
 		}
-		return server.Answer{Text: []byte(answers[0]), Status: 200}
+		return server.Reply{Text: []byte(answers[0]), Status: 200}
 	}
 	words, failed := s.call(s.post, string(said.Params.Arguments["idempotency_key"]))
 	if ctx.Err() != nil {
-		return server.Answer{Err: server.ErrSilent}
+		return server.Reply{Err: server.ErrSilent}
 	}
-	return server.Answer{Text: []byte(rpcResult(m.ID, fmt.Sprintf(`{"isError":%t,"content":[{"type":"text","text":%q}]}`, failed, words))), Status: 200}
+	return server.Reply{Text: []byte(rpcResult(m.ID, fmt.Sprintf(`{"isError":%t,"content":[{"type":"text","text":%q}]}`, failed, words))), Status: 200}
 }
 
 // post asks the provider, as a library does that gives up after 25 s, and returns its status and what it answers.

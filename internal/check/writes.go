@@ -15,7 +15,7 @@ type Write struct {
 	Tool   string
 	Args   json.Value
 	Other  json.Value // arguments that differ in what is no key; nil: they are not tried
-	Verify Verify     // of a read, none
+	Verify VerifyCall // of a read, none
 	Reads  bool       // it only reads: the mode Wired makes it, and the mode Owner does not
 	Slow   bool       // it takes a second or more: the mode Owner sees what happens beside it, and cancels it
 }
@@ -42,8 +42,8 @@ func (w *Write) What(mode Mode) string {
 	return strings.Join(what, "; ")
 }
 
-// Verify is the call that shows what writes have done.
-type Verify struct {
+// VerifyCall is the call that shows what writes have done.
+type VerifyCall struct {
 	Tool string
 	Args json.Value
 }
@@ -72,7 +72,7 @@ func ReadWrites(name string, src []byte) ([]Write, error) {
 	}
 	var writes []Write
 	for _, w := range file.Calls {
-		verify := Verify{w.Verify.Tool, object(w.Verify.Args)}
+		verify := VerifyCall{w.Verify.Tool, object(w.Verify.Args)}
 		write := Write{Tool: w.Tool, Args: object(w.Args), Reads: w.Reads, Slow: w.Slow, Verify: verify}
 		if w.Other != nil {
 			write.Other = object(w.Other)

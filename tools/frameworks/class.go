@@ -102,23 +102,23 @@ func classNamed(name string) *class {
 	return classes[i]
 }
 
-type fault = func(w http.ResponseWriter, r *http.Request, m *clientMessage, n int) bool
+type misbehavior = func(w http.ResponseWriter, r *http.Request, m *clientMessage, n int) bool
 
-func body(of func(*clientMessage) string) fault {
+func body(of func(*clientMessage) string) misbehavior {
 	return func(w http.ResponseWriter, _ *http.Request, m *clientMessage, _ int) bool {
 		answer(w, http.StatusOK, of(m))
 		return true
 	}
 }
 
-func status(code int, text string) fault {
+func status(code int, text string) misbehavior {
 	return func(w http.ResponseWriter, _ *http.Request, _ *clientMessage, _ int) bool {
 		http.Error(w, text, code)
 		return true
 	}
 }
 
-func once(f fault) fault {
+func once(f misbehavior) misbehavior {
 	return func(w http.ResponseWriter, r *http.Request, m *clientMessage, n int) bool {
 		return n == 1 && f(w, r, m, n)
 	}

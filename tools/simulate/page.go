@@ -51,17 +51,19 @@ func agentList() string {
 	return b.String()
 }
 
-// A table is Markdown.
-type table struct{ strings.Builder }
+// A markdownTable is a table as Markdown writes it.
+type markdownTable struct{ strings.Builder }
 
-func newTable(heads ...string) *table {
-	t := new(table)
+func newTable(heads ...string) *markdownTable {
+	t := new(markdownTable)
 	t.row(heads...)
 	t.WriteString(strings.Repeat("|---", len(heads)) + "|\n")
 	return t
 }
 
-func (t *table) row(cells ...string) { t.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
+func (t *markdownTable) row(cells ...string) {
+	t.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+}
 
 // worldTables returns a section for each world.
 func (r *result) worldTables() string {

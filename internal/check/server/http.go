@@ -26,14 +26,14 @@ func (*Endpoint) Stdio() bool { return false }
 // Open opens nothing yet.
 func (e *Endpoint) Open(context.Context) (Conn, error) {
 	transport := upstream.NewTransport(nil)
-	return &session{ledger: newLedger(), to: e, transport: transport, client: &http.Client{
+	return &httpSession{ledger: newLedger(), to: e, transport: transport, client: &http.Client{
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
 
-// session is the client's side of a session over HTTP.
-type session struct {
+// An httpSession is the client's side of a session over HTTP.
+type httpSession struct {
 	*ledger
 
 	to        *Endpoint
@@ -45,10 +45,10 @@ type session struct {
 }
 
 // Send posts the message and reads until its answer has come.
-func (s *session) Send(ctx context.Context, m Message) Answer {
+func (s *httpSession) Send(ctx context.Context, m Message) Reply {
 	resp, err := s.post(ctx, m)
 	if err != nil {
-		return Answer{Err: cause(ctx, err)}
+		return Reply{Err: cause(ctx, err)}
 	}
 	defer resp.Body.Close()
 	if id := resp.Header.Get(wire.HeaderSession); id != "" {
@@ -56,7 +56,7 @@ func (s *session) Send(ctx context.Context, m Message) Answer {
 		s.id = id
 		s.mu.Unlock()
 	}
-	answer := Answer{Status: resp.StatusCode, Head: resp.Header}
+	answer := Reply{Status: resp.StatusCode, Head: resp.Header}
 	if wire.IsEvents(resp) {
 		s.events(ctx, resp.Body, m.ID, &answer)
 	} else {
@@ -66,7 +66,7 @@ func (s *session) Send(ctx context.Context, m Message) Answer {
 }
 
 // post sends the message.
-func (s *session) post(ctx context.Context, m Message) (*http.Response, error) {
+func (s *httpSession) post(ctx context.Context, m Message) (*http.Response, error) {
 	if m.Gone {
 		gone, hangUp := context.WithCancel(ctx)
 		defer hangUp()
@@ -95,7 +95,7 @@ func (s *session) post(ctx context.Context, m Message) (*http.Response, error) {
 }
 
 // body reads an answer that is one text.
-func (s *session) body(ctx context.Context, from io.Reader, id string, answer *Answer) {
+func (s *httpSession) body(ctx context.Context, from io.Reader, id string, answer *Reply) {
 	text, err := io.ReadAll(io.LimitReader(from, MaxMessage+1))
 	switch {
 	case err != nil:
@@ -118,7 +118,7 @@ func (s *session) body(ctx context.Context, from io.Reader, id string, answer *A
 }
 
 // events reads the events up to the answer, and what comes close behind it.
-func (s *session) events(ctx context.Context, from io.Reader, id string, answer *Answer) {
+func (s *httpSession) events(ctx context.Context, from io.Reader, id string, answer *Reply) {
 	events := wire.NewEventReader(from, MaxMessage)
 	for {
 		event, err := events.Next()
@@ -140,7 +140,7 @@ func (s *session) events(ctx context.Context, from io.Reader, id string, answer 
 }
 
 // event files one event.
-func (s *session) event(data []byte, id string, answer *Answer) {
+func (s *httpSession) event(data []byte, id string, answer *Reply) {
 	e, ok := read(data)
 	switch {
 	case len(data) == 0:
@@ -154,7 +154,7 @@ func (s *session) event(data []byte, id string, answer *Answer) {
 }
 
 // refuse answers a request of the server, which comes in a request of its own.
-func (s *session) refuse(reply []byte) {
+func (s *httpSession) refuse(reply []byte) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*pause)
 		defer cancel()
@@ -165,7 +165,7 @@ func (s *session) refuse(reply []byte) {
 }
 
 // Close ends the session.
-func (s *session) Close() bool {
+func (s *httpSession) Close() bool {
 	s.mu.Lock()
 	id := s.id
 	s.mu.Unlock()
@@ -189,7 +189,7 @@ func (s *session) Close() bool {
 }
 
 // Break closes the connections.
-func (s *session) Break() { s.transport.CloseIdleConnections() }
+func (s *httpSession) Break() { s.transport.CloseIdleConnections() }
 
 // cause returns why there is no answer.
 func cause(ctx context.Context, err error) error {

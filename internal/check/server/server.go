@@ -46,7 +46,7 @@ type Server interface {
 // A Conn is a connection to a server. It is safe for concurrent use.
 type Conn interface {
 	// Send sends a message, and waits until its answer has come, the connection has ended, or ctx ends.
-	Send(ctx context.Context, m Message) Answer
+	Send(ctx context.Context, m Message) Reply
 	// Strays returns what came unasked: texts that are no messages, answers to nothing that was sent, second answers.
 	Strays() []Stray
 	// Close ends the connection as a client does that has nothing more to say, and reports whether the server went along: a
@@ -66,8 +66,8 @@ type Message struct {
 	Cut  int         // after how many bytes the writer pauses; 0: never. Over stdio only
 }
 
-// An Answer is what came back.
-type Answer struct {
+// A Reply is what came back.
+type Reply struct {
 	Text   []byte      // the response with the message's id; nil: there is none
 	Status int         // over HTTP
 	Head   http.Header // over HTTP

@@ -117,7 +117,7 @@ func (c *child) write(text []byte, cut int) error {
 }
 
 // Send writes the message and waits for its answer.
-func (c *child) Send(ctx context.Context, m Message) Answer {
+func (c *child) Send(ctx context.Context, m Message) Reply {
 	var answer <-chan []byte
 	if m.ID != "" {
 		answer = c.expect(m.ID)
@@ -132,9 +132,9 @@ func (c *child) Send(ctx context.Context, m Message) Answer {
 		case err := <-written:
 			switch {
 			case err != nil:
-				return Answer{Err: ErrEnded}
+				return Reply{Err: ErrEnded}
 			case answer == nil:
-				return Answer{}
+				return Reply{}
 			}
 			written = nil
 		case text := <-answer:
@@ -144,20 +144,20 @@ func (c *child) Send(ctx context.Context, m Message) Answer {
 			case text := <-answer:
 				return answered(text)
 			default:
-				return Answer{Err: ErrEnded}
+				return Reply{Err: ErrEnded}
 			}
 		case <-ctx.Done():
-			return Answer{Err: ErrSilent}
+			return Reply{Err: ErrSilent}
 		}
 	}
 }
 
 // answered returns the answer with that text; nil: it is too long.
-func answered(text []byte) Answer {
+func answered(text []byte) Reply {
 	if text == nil {
-		return Answer{Err: ErrLong}
+		return Reply{Err: ErrLong}
 	}
-	return Answer{Text: text}
+	return Reply{Text: text}
 }
 
 // Close ends the program's input, and the program if it does not leave by itself.
