@@ -30,7 +30,12 @@ func findSession(c *call, next next) *failure {
 	}
 	scope := c.table.sessions(c.on, c.who.owner)
 	header := func() http.Header { return adopted(c.on.kept(c.req.upstreamHeader(c.on, &c.who, &c.rule))) }
-	if c.session = scope.Find(c.req.ctx, id, header); c.session == nil {
+	var err error
+	switch c.session, err = scope.Find(c.req.ctx, id, header); {
+	case err != nil:
+		return answer.Settled(recourse.Unavailable("").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
+			WithRetryAfter(sessionWait).CausedBy(err).WithMessage("The session cannot be looked up at the moment."))
+	case c.session == nil:
 		return answer.Refuse(http.StatusNotFound, recourse.New(recourse.KindUnknownSession, ""))
 	}
 	if g, s, redis := c.g, c.session, scope.Redis; redis != nil && s.IsDue() { // the call may be over by then
@@ -48,6 +53,8 @@ func (t *table) sessions(on *endpoint, owner upstream.Caller) session.Scope {
 }
 
 const (
+	// sessionWait is how long a client is told to wait for Redis, which knows its session.
+	sessionWait = time.Second
 	// maxInitialize limits how much of the answer to initialize is read for a session.
 	maxInitialize = 1 << 20
 	// renewTimeout limits how long renewing a session at the server may take.

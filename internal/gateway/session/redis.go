@@ -48,22 +48,18 @@ func (s *Scope) openingPurpose(key string) []byte {
 }
 
 // readOpening replaces the key in a ticket by the request kept in Redis, and returns the key; "" if the
-// ticket has none. It reports false if the request no longer exists, or Redis does not answer.
-func (s *Scope) readOpening(ctx context.Context, t *ticket) (key string, ok bool) {
-	if !bytes.HasPrefix(t.open, []byte(openingPrefix)) {
-		return "", true
-	}
-	if s.Redis == nil {
-		return "", false
+// ticket has none. The request is empty if it no longer exists. It is an error if Redis does not answer.
+func (s *Scope) readOpening(ctx context.Context, t *ticket) (key string, err error) {
+	if s.Redis == nil || !bytes.HasPrefix(t.open, []byte(openingPrefix)) {
+		return "", nil
 	}
 	key = string(t.open)
 	sealed, err := s.Redis.Value(ctx, key)
 	if err != nil {
-		s.Log.Debug("a session is lost", slog.String("cause", err.Error()))
-		return "", false
+		return "", err
 	}
-	t.open, err = s.Sealer.Open(sealed, s.openingPurpose(key))
-	return key, err == nil
+	t.open, _ = s.Sealer.Open(sealed, s.openingPurpose(key)) // what cannot be opened is none
+	return key, nil
 }
 
 // IsDue reports whether it is time to extend, with [Session.Extend], the life of a session's opening in

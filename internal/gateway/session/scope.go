@@ -29,23 +29,24 @@ type Scope struct {
 }
 
 // Find returns the session of that id, or nil. It may come from another process, with a ticket as its id:
-// header is then the session's. The credentials in it are the same, or the ticket would not open.
-func (s *Scope) Find(ctx context.Context, id string, header func() http.Header) *Session {
+// header is then the session's. The credentials in it are the same, or the ticket would not open. It is an error if
+// Redis, which knows, does not say.
+func (s *Scope) Find(ctx context.Context, id string, header func() http.Header) (*Session, error) {
 	if found := s.Store.find(id, s.Caller); found != nil {
-		return found
+		return found, nil
 	}
 	t, ok := openTicket(id, s.Sealer, s.purpose())
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	key, ok := s.readOpening(ctx, &t)
-	if !ok {
-		return nil
+	key, err := s.readOpening(ctx, &t)
+	if err != nil {
+		return nil, err
 	}
 	m := wire.BorrowMessage()
 	defer m.Return()
 	if wire.Parse(t.open, m) != nil {
-		return nil
+		return nil, nil
 	}
 	adopted := &Session{
 		ID: id, of: s.Caller, upstream: t.server, key: key,
@@ -54,7 +55,7 @@ func (s *Scope) Find(ctx context.Context, id string, header func() http.Header) 
 	if t.place != 0 && t.place == s.placeOfTickets() {
 		adopted.place = s.Place
 	}
-	return s.Store.adopt(adopted)
+	return s.Store.adopt(adopted), nil
 }
 
 // Open makes a session from an initialize request that the server has answered with an id of its own.

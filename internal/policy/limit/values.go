@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -15,10 +16,11 @@ func (s *Shared) Put(ctx context.Context, key, value string, keep time.Duration)
 	return err
 }
 
-// Value returns the value of a key in Redis, or "".
+// Value returns the value of a key in Redis, or "". One that is no text is none.
 func (s *Shared) Value(ctx context.Context, key string) (string, error) {
 	value, err := redis.String(s.use(ctx, "read from", key, "GET"))
-	if errors.Is(err, redis.ErrNil) {
+	answer, ok := errors.AsType[redis.Error](err)
+	if errors.Is(err, redis.ErrNil) || ok && strings.HasPrefix(answer.Error(), "WRONGTYPE ") {
 		err = nil
 	}
 	return value, err
