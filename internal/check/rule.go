@@ -78,7 +78,18 @@ type Rule struct {
 	// Studied says the same of what the study of public servers has found.
 	Studied string `yaml:"studied"`
 
+	// Tried says what was found in sandboxes, of a rule that takes writes, a provider or a contract; zero: it was not tried.
+	Tried Tried `yaml:"tried"`
+
 	Group string
+}
+
+// Tried are numbers of servers and findings.
+type Tried struct {
+	Servers  int `yaml:"servers,required"` // on which it was observed
+	Broke    int `yaml:"broke,required"`
+	Findings int `yaml:"findings,required"`
+	False    int `yaml:"false,required"` // of the findings, as people found who looked at each
 }
 
 //go:embed wild.yaml

@@ -62,6 +62,7 @@ type runner struct {
 	t       *transcript
 	other   *runner // in the modern era, of a server of both; it has a connection from its first step on
 	next    int
+	asides  int // the last id of what was done aside
 	deaths  int
 	marks   int // of writes
 }
