@@ -92,7 +92,7 @@ type Config struct {
 	// Memory that the program tries to stay within, by collecting garbage more often as it gets close. Work
 	// over the limit becomes slower, but is not refused. The environment variable GOMEMLIMIT takes
 	// precedence. `0` means no limit.
-	MemoryLimit strictyaml.Size `yaml:"memory_limit" default:"384MiB"`
+	MemoryLimit strictyaml.Size `yaml:"memory_limit" default:"448MiB"`
 
 	// Where callers have accounts that servers need, by name; see [connections](connections.md).
 	Providers strictyaml.Map[Provider] `yaml:"providers" default:"(none)"`

@@ -44,7 +44,7 @@ func TestExample(t *testing.T) {
 	yes := true
 	want := &config.Config{
 		Listen: "127.0.0.1:8787", MaxRequest: 4 << 20, DecideWithin: 256 << 10, MaxFailure: 4 << 20,
-		MaxInFlight: 64 << 20, MemoryLimit: 384 << 20,
+		MaxInFlight: 64 << 20, MemoryLimit: 448 << 20,
 		ConsoleRole: "operator", Log: config.LogAuto, LogLevel: config.LogInfo, OnRedisFailure: config.RedisFailureOpen,
 		Servers: config.Servers{
 			{

@@ -71,8 +71,8 @@ func NewInbound(
 	edit func([]byte) []byte,
 ) Inbound {
 	return Inbound{
-		Messages: new(wire.MessageReader), Scan: new(wire.Scanner),
-		Masker: masker, Links: links, Notice: notice, Unmet: unmet, Edit: edit,
+		Messages: new(wire.MessageReader),
+		Masker:   masker, Links: links, Notice: notice, Unmet: unmet, Edit: edit,
 	}
 }
 
@@ -81,7 +81,6 @@ func (in *Inbound) Forget() {
 	*in = Inbound{
 		Messages: in.Messages, Scan: in.Scan, Masker: in.Masker, Links: in.Links, Notice: in.Notice, Unmet: in.Unmet, Edit: in.Edit,
 	}
-	in.Scan.Reset()
 	in.Messages.Reset(nil, false, 0, 0)
 }
 
@@ -148,6 +147,9 @@ func (in *Inbound) noteResumption() {
 
 // Rescan scans a text that did not come from next.
 func (in *Inbound) Rescan(text []byte) error {
+	if in.Scan == nil { // streams that wait do not need it
+		in.Scan = new(wire.Scanner)
+	}
 	in.Scan.Reset()
 	_, err := in.Scan.Write(text)
 	in.Signs = in.Scan.Signs()

@@ -65,6 +65,9 @@ func NewMessageReader(resp *Answer, window int) *MessageReader {
 	return r
 }
 
+// firstBuffer is how many bytes of a body are read at first.
+const firstBuffer = 1 << 10
+
 // AsIs is the window of a reader that returns the messages of [Parts] in the pieces in which they come.
 const AsIs = -1
 

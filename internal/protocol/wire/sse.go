@@ -14,7 +14,7 @@ const DefaultWindow = 256 << 10
 
 // Sizes of an EventReader, in bytes.
 const (
-	firstBuffer = 1 << 10
+	firstEvents = 256      // most streams of a server's own say little
 	readSize    = 32 << 10 // the most that one read takes
 	keptBuffer  = 64 << 10 // a larger buffer is not kept by Reset
 	maxField    = 1 << 10  // the longest id, event or retry value that is understood
@@ -213,7 +213,7 @@ func (r *EventReader) fill() {
 }
 
 func (r *EventReader) grow() {
-	size := min(max(firstBuffer, 2*cap(r.buf)), max(r.window+readSize, len(r.buf)+1))
+	size := min(max(firstEvents, 2*cap(r.buf)), max(r.window+readSize, len(r.buf)+1))
 	r.buf = append(make([]byte, 0, size), r.buf...)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,12 +21,32 @@ import (
 	"github.com/recoursehq/recourse/internal/pause"
 )
 
-// roleGateway is the first argument of the process that is the gateway.
-const roleGateway = "as:gateway"
+// roleGateway is the first argument of the process that is the gateway, and roleBare that of one with net/http's server alone.
+const (
+	roleGateway = "as:gateway"
+	roleBare    = "as:bare"
+)
 
-// playGateway is `recourse serve`. For each line of its input it says what it holds: bytes of the heap that are in use, and of stacks,
-// and goroutines. It ends with its input.
+// playGateway is `recourse serve`. It ends with its input.
 func playGateway(file string) (code int) {
+	args := []string{"serve", "-c", file}
+	return cli.Run(answering(), cli.Environment{Args: args, Stdin: nil, Stdout: io.Discard, Stderr: os.Stderr, LookupEnv: os.LookupEnv})
+}
+
+// playBare serves streams at an address, until its input ends.
+func playBare(address string) (code int) {
+	server := http.Server{Addr: address, Handler: http.HandlerFunc(serveStreams)}
+	context.AfterFunc(answering(), func() { _ = server.Close() })
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// answering has the process say, for each line of its input, what it holds: bytes of the heap that are in use, and of stacks, and
+// goroutines. The context ends with the input.
+func answering() context.Context {
 	ctx, end := context.WithCancel(context.Background())
 	go func() {
 		defer end()
@@ -37,8 +58,7 @@ func playGateway(file string) (code int) {
 			fmt.Fprintln(os.Stdout, samples[0].Value.Uint64(), samples[1].Value.Uint64(), runtime.NumGoroutine())
 		}
 	}()
-	args := []string{"serve", "-c", file}
-	return cli.Run(ctx, cli.Environment{Args: args, Stdin: nil, Stdout: io.Discard, Stderr: os.Stderr, LookupEnv: os.LookupEnv})
+	return ctx
 }
 
 // A gatewayProcess is a process of its own.
@@ -68,11 +88,23 @@ func startGateway(ctx context.Context, configuration func(dir string) string) (*
 
 // begin starts its process.
 func (g *gatewayProcess) begin(ctx context.Context) error {
+	return g.play(ctx, roleGateway, filepath.Join(g.dir, "recourse.yaml"))
+}
+
+// startBare starts net/http's server alone, and waits until it listens.
+func startBare(ctx context.Context) (*gatewayProcess, error) {
+	g := &gatewayProcess{address: freeAddress(ctx)}
+	err := g.play(ctx, roleBare, g.address)
+	return g, err
+}
+
+// play starts a process in a role, and waits until it listens.
+func (g *gatewayProcess) play(ctx context.Context, role, of string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	g.command = exec.CommandContext(ctx, self, roleGateway, filepath.Join(g.dir, "recourse.yaml"))
+	g.command = exec.CommandContext(ctx, self, role, of)
 	g.command.Stderr = os.Stderr
 	var noIn, noOut error
 	g.in, noIn = g.command.StdinPipe()

@@ -9,7 +9,7 @@ import (
 
 // The program starts itself: in tests, that is this binary.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == roleGateway {
+	if len(os.Args) > 1 && (os.Args[1] == roleGateway || os.Args[1] == roleBare) {
 		main()
 		return
 	}

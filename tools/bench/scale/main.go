@@ -50,6 +50,9 @@ func main() {
 	if len(os.Args) > 2 && os.Args[1] == roleGateway {
 		os.Exit(playGateway(os.Args[2]))
 	}
+	if len(os.Args) > 2 && os.Args[1] == roleBare {
+		os.Exit(playBare(os.Args[2]))
+	}
 	if len(os.Args) > 5 && os.Args[1] == roleJournal {
 		fmt.Fprintln(os.Stderr, playJournal(os.Args[2:]))
 		os.Exit(1)

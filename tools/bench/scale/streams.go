@@ -26,6 +26,10 @@ const (
 )
 
 func measureStreams(ctx context.Context, n int) (figures []figure, err error) {
+	bare, err := measureBare(ctx, n) // before the others: files are limited
+	if err != nil {
+		return nil, err
+	}
 	server := httptest.NewServer(http.HandlerFunc(serveStreams))
 	g, err := startGateway(ctx, func(string) string { return "servers: {it: {url: '" + server.URL + "'}}\n" })
 	if err != nil {
@@ -40,41 +44,61 @@ func measureStreams(ctx context.Context, n int) (figures []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	empty, err := g.holds()
-	if err != nil {
-		return nil, err
-	}
-	open := make([]*sessionClient, n)
-	defer func() {
-		for _, c := range open {
-			if c != nil {
-				_ = c.Close()
-			}
-		}
-	}()
-	for i := range open {
-		if open[i], err = openSession(ctx, g.address); err == nil {
-			err = open[i].do(http.MethodGet, "")
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	full, err := g.holds()
+	each, shut, err := openStreams(ctx, g, n)
+	defer shut()
 	if err != nil {
 		return nil, err
 	}
 	during, err := caller.cost(g, 1000)
-	each := func(full, empty float64) float64 { return (full - empty) / float64(n) }
 	return []figure{
-		{"heap a stream, KB", each(full.heap, empty.heap) / 1024},
-		{"stacks a stream, KB", each(full.stacks, empty.stacks) / 1024},
-		{"goroutines a stream", each(full.goroutines, empty.goroutines)},
+		{"heap a stream, KB", each.heap / 1024},
+		{"of net/http alone", bare.heap / 1024},
+		{"stacks a stream, KB", each.stacks / 1024},
+		{"of net/http alone", bare.stacks / 1024},
+		{"goroutines a stream", each.goroutines},
+		{"of net/http alone", bare.goroutines},
 		{"a call meanwhile, us", during.median},
 		{"against without streams", during.median / before.median},
 		{"its processor time, us", during.processor},
 		{"against without streams", during.processor / before.processor},
 	}, err
+}
+
+// measureBare measures what a stream takes of net/http's server, whose handler does nothing but wait.
+func measureBare(ctx context.Context, n int) (each held, err error) {
+	g, err := startBare(ctx)
+	if err != nil {
+		return each, err
+	}
+	defer func() { err = errors.Join(err, g.stop()) }()
+	each, shut, err := openStreams(ctx, g, n)
+	shut()
+	return each, err
+}
+
+// openStreams opens as many, and returns what each takes. shut closes them.
+func openStreams(ctx context.Context, g *gatewayProcess, n int) (each held, shut func(), err error) {
+	open := make([]*sessionClient, 0, n)
+	shut = func() {
+		for _, c := range open {
+			_ = c.Close()
+		}
+	}
+	empty, err := g.holds()
+	for len(open) < n && err == nil {
+		var c *sessionClient
+		if c, err = openSession(ctx, g.address); err == nil {
+			open = append(open, c)
+			err = c.do(http.MethodGet, "")
+		}
+	}
+	if err != nil {
+		return each, shut, err
+	}
+	full, err := g.holds()
+	each = held{full.heap - empty.heap, full.stacks - empty.stacks, full.goroutines - empty.goroutines}
+	each.heap, each.stacks, each.goroutines = each.heap/float64(n), each.stacks/float64(n), each.goroutines/float64(n)
+	return each, shut, err
 }
 
 // sessions numbers the server's.
