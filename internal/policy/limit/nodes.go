@@ -3,8 +3,10 @@ package limit
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -149,18 +151,23 @@ func (n *nodes) forget(at string) {
 func (n *nodes) pool(at string) *pool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	p := n.pools[at]
-	if p == nil {
-		p = new(pool)
-		most := 10 * runtime.GOMAXPROCS(0)
-		p.MaxActive, p.MaxIdle, p.Wait, p.IdleTimeout = most, most, true, idleFor
-		if n.place.master != "" {
-			p.MaxConnLifetime = renewEvery
-		}
-		p.TestOnBorrowContext = p.test
-		p.DialContext = func(ctx context.Context) (redis.Conn, error) { return n.place.dial(ctx, at) }
-		n.pools[at] = p
+	if p := n.pools[at]; p != nil {
+		return p
 	}
+	for old, p := range n.pools { // a cluster's nodes come and go
+		if used := slices.AppendSeq(slices.Clone(n.place.addresses), maps.Values(n.slots)); !slices.Contains(used, old) {
+			_ = p.Close()
+			delete(n.pools, old)
+		}
+	}
+	p, most := new(pool), 10*runtime.GOMAXPROCS(0)
+	p.MaxActive, p.MaxIdle, p.Wait, p.IdleTimeout = most, most, true, idleFor
+	if n.place.master != "" {
+		p.MaxConnLifetime = renewEvery
+	}
+	p.TestOnBorrowContext = p.test
+	p.DialContext = func(ctx context.Context) (redis.Conn, error) { return n.place.dial(ctx, at) }
+	n.pools[at] = p
 	return p
 }
 
