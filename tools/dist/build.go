@@ -35,7 +35,7 @@ type release struct {
 	shared   []archiveFile // in each archive and package
 	service  []archiveFile // in each package: what systemd needs
 
-	installed []byte // the script that a package runs after its installation
+	scripts map[string][]byte // what a package runs after its installation, and before its removal
 }
 
 // A binary is the one for a platform.
@@ -134,8 +134,13 @@ func (r *release) collect(ctx context.Context, root, work string) error {
 		}
 		r.service = append(r.service, archiveFile{name: to, body: body, mode: 0o644})
 	}
-	r.installed, err = os.ReadFile(filepath.Join(root, "deploy", "systemd", "postinstall.sh"))
-	return err
+	r.scripts = map[string][]byte{}
+	for _, name := range []string{"postinstall.sh", "preremove.sh"} {
+		if r.scripts[name], err = os.ReadFile(filepath.Join(root, "deploy", "systemd", name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // beside returns the files that go with a program, sorted by name.

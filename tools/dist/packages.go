@@ -89,9 +89,10 @@ func (r *release) describe(p binary, work, zsh string) (*nfpm.Info, error) {
 		}
 	}
 	slices.SortFunc(contents, func(a, b *files.Content) int { return strings.Compare(a.Destination, b.Destination) })
-	after := filepath.Join(work, "postinstall.sh")
-	if err := os.WriteFile(after, r.installed, 0o600); err != nil {
-		return nil, err
+	for name, script := range r.scripts {
+		if err := os.WriteFile(filepath.Join(work, name), script, 0o600); err != nil {
+			return nil, err
+		}
 	}
 	return nfpm.WithDefaults(&nfpm.Info{
 		Name: "recourse", Arch: p.arch, Platform: p.os, Version: r.version, VersionSchema: "semver", Section: "net", Priority: "optional",
@@ -99,9 +100,11 @@ func (r *release) describe(p binary, work, zsh string) (*nfpm.Info, error) {
 		Description: about,
 		Overridables: nfpm.Overridables{
 			Contents: contents,
-			Scripts:  nfpm.Scripts{PostInstall: after},
-			Deb:      nfpm.Deb{Compression: "gzip"},
-			RPM:      nfpm.RPM{Summary: summary, Compression: "gzip", BuildHost: "localhost"},
+			Scripts: nfpm.Scripts{
+				PostInstall: filepath.Join(work, "postinstall.sh"), PreRemove: filepath.Join(work, "preremove.sh"),
+			},
+			Deb: nfpm.Deb{Compression: "gzip"},
+			RPM: nfpm.RPM{Summary: summary, Compression: "gzip", BuildHost: "localhost"},
 		},
 	}), nil
 }
