@@ -5,6 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,6 +67,37 @@ func TestKilledGatewaysLossIsCounted(t *testing.T) {
 			}
 		})
 	}
+}
+
+// So is a call that is made once, whose client has its answer while the gateway still writes what became of the call.
+func TestKilledGatewaysLossOfOnceIsCounted(t *testing.T) {
+	t.Parallel()
+	dir, srv := t.TempDir(), testkit.NewServer(t)
+	others, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "recourse.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse("http://" + srv.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.ModifyResponse = func(r *http.Response) (err error) {
+		if r.Request.Header.Get("Mcp-Name") == testkit.OrderCreate {
+			_, err = others.ExecContext(t.Context(), "BEGIN IMMEDIATE")
+		}
+		return err
+	}
+	configuration := fmt.Sprintf("store: 'sqlite:%s'\nservers: {farm: {url: '%s/mcp', tools: {order_create: {once: true}}}}\n",
+		filepath.Join(dir, "recourse.db"), testkit.Serve(t, proxy))
+	kill, log := killable(t, dir, configuration)
+	testkit.NewClient(t, urlOf(t, log), testkit.Modern).MustOrder(t)
+	kill()
+	if err := others.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, log = killable(t, dir, configuration)
+	log.await(t, 0, `killed before it had written them","lost":1}`)
 }
 
 // killable runs a gateway as a process of its own, and returns its log.

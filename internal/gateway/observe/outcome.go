@@ -47,6 +47,12 @@ type Late struct {
 	Answer                 string // success, failure, too long, none, not sent
 }
 
+// An AnsweringObserver is also told of a call whose client is about to get its answer, although the call takes some more time to end.
+type AnsweringObserver interface {
+	Observer
+	Answering()
+}
+
 // An Outcome is how a request ended. Its methods mask what they return, which takes time: they may be called
 // later, on a kept copy, which holds on to the request's body until then.
 type Outcome struct {
@@ -77,6 +83,7 @@ type Outcome struct {
 	Once     string        // what became of a call that is made once: first, replayed, waited, conflict ...; "": it is not
 	First    string        // the id of the request that has sent it before; "": none has
 	Form     string        // of the failure toward the client: tool_error, the code of JSON-RPC or the status of HTTP; "": passed on
+	Early    bool          // an AnsweringObserver was told of it
 	Span     Span          // of a distributed trace; zero: the configuration does not ask for traces
 
 	Request  Sent      // what the client has sent

@@ -105,6 +105,14 @@ func (h *handed) add() {
 	}
 }
 
+// less notes that a call is not to be written after all. The lock of the journal is held.
+func (h *handed) less() {
+	if h != nil {
+		h.given--
+		h.note(0, h.given)
+	}
+}
+
 // settle notes that so many calls were written, or told as lost.
 func (h *handed) settle(n int) {
 	if h != nil {

@@ -93,20 +93,36 @@ func New(rows Rows, settings *config.Journal, log *slog.Logger) *Journal {
 // Configure changes what is kept from now on.
 func (j *Journal) Configure(settings *config.Journal) { j.settings.Store(settings) }
 
+// Answering implements [observe.AnsweringObserver]: a kill loses such a call as well.
+func (j *Journal) Answering() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.handed.add()
+}
+
 // Ended implements [observe.Observer].
 func (j *Journal) Ended(o *observe.Outcome) {
-	if !keeps(j.settings.Load(), o) {
+	kept := keeps(j.settings.Load(), o)
+	if !kept && !o.Early {
 		return
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.closed || len(j.waiting) >= maxWaiting || j.held+o.Request.Held > maxHeld {
-		j.lost.Add(1)
+	fits := !j.closed && len(j.waiting) < maxWaiting && j.held+o.Request.Held <= maxHeld
+	switch {
+	case !kept, !fits:
+		if o.Early {
+			j.handed.less()
+		}
+		if kept {
+			j.lost.Add(1)
+		}
 		return
+	case !o.Early:
+		j.handed.add()
 	}
 	j.waiting = append(j.waiting, ended{j.rows.Next(), o.Keep()})
 	j.held += o.Request.Held
-	j.handed.add()
 	if n := len(j.waiting); n > 1 && n != maxBatch { // the writer waits for a batch to fill: it is not woken for each call
 		return
 	}
