@@ -6,6 +6,7 @@ SHELL := /bin/sh
 FUZZTIME ?= 20s
 BENCHTIME ?= 400ms
 ROUNDS ?= 5
+CALLS ?= 200000
 TIMEOUT ?= 10m
 PLATFORMS := darwin/arm64 windows/amd64
 GOLANGCI_LINT := .tools/bin/golangci-lint
@@ -100,7 +101,7 @@ site: ## Build the pages of docs/ as a site into ./dist/site, and check their li
 test-all: test test-long test-dist ## Run all three
 
 # MODULES are the modules beside the program's own.
-MODULES := tools/bench tools/dist tools/frameworks tools/simulate tools/study
+MODULES := tools/bench tools/cluster tools/dist tools/frameworks tools/simulate tools/study
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint
@@ -141,6 +142,10 @@ load: ## Try what the gateway's memory does under hung calls, garbage and idle s
 .PHONY: bench
 bench: ## Measure the gateway against its budgets, in ROUNDS (5) of BENCHTIME (400ms)
 	@cd tools/bench && go run . -benchtime $(BENCHTIME) -rounds $(ROUNDS)
+
+.PHONY: cluster
+cluster: build ## Break a cluster in every way while CALLS (200000) are made, and report; on Linux, as root
+	@cd tools/cluster && go run . -calls $(CALLS) ../../bin/recourse
 
 .PHONY: picture
 picture: ## Draw docs/demo.svg, the picture in the README, from what the demo shows
