@@ -101,8 +101,8 @@ func (p *parser) value(v *value, token lexer.Token) error {
 	v.parts = noParts
 	switch token {
 	case lexer.Object:
-		v.kind, v.parts = '{', &parts{}
-		err = p.object(v.parts)
+		v.kind = '{'
+		err = p.object(v)
 	case lexer.Array:
 		v.kind, v.parts = '[', &parts{}
 		err = p.array(v.parts)
@@ -122,18 +122,26 @@ func (p *parser) value(v *value, token lexer.Token) error {
 	return err
 }
 
-func (p *parser) object(v *parts) error {
-	const several = 4
-	for token := p.next(); token != lexer.End; token = p.next() {
+// object reads the members of an object. Most have few, which are made with it.
+func (p *parser) object(v *value) error {
+	token := p.next()
+	if token == lexer.End {
+		return nil
+	}
+	room := new(struct {
+		parts
+
+		few [4]property
+	})
+	v.parts = &room.parts
+	v.members = room.few[:0]
+	for ; token != lexer.End; token = p.next() {
 		if token != lexer.Name {
 			return p.lex.End()
 		}
 		name := (&value{raw: p.text()}).text()
 		if len(v.members) < fewNames && v.member(name) != nil {
 			return errRepeated
-		}
-		if v.members == nil {
-			v.members = make([]property, 0, several)
 		}
 		v.members = append(v.members, property{name: name})
 		if err := p.value(&v.members[len(v.members)-1].value, p.next()); err != nil {
@@ -154,6 +162,7 @@ func (p *parser) object(v *parts) error {
 }
 
 func (p *parser) array(v *parts) error {
+	start := p.lex.Pos
 	for token := p.next(); token != lexer.End; token = p.next() {
 		if p.left <= reserved {
 			if err := p.skip(token); err != nil {
@@ -162,12 +171,25 @@ func (p *parser) array(v *parts) error {
 			v.more++
 			continue
 		}
+		if len(v.items) == cap(v.items) {
+			v.items = slices.Grow(v.items, p.more(len(v.items), p.lex.Start-start))
+		}
 		v.items = append(v.items, value{})
 		if err := p.value(&v.items[len(v.items)-1], token); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// more guesses how many items follow so many in as many bytes: not all that may be, since the rest of the text may hold other things.
+func (p *parser) more(items, bytes int) int {
+	const some, times = 4, 8
+	if items < some {
+		return some
+	}
+	rest := (len(p.input) - p.lex.Pos) / max(bytes/items, 1)
+	return max(min(rest, p.left-reserved, times*items), some)
 }
 
 // skip reads the value that begins with token, and keeps nothing of it.
