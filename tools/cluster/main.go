@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"time"
 )
@@ -64,11 +65,16 @@ func enter(ctx context.Context) error {
 	child.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL, Setpgid: true,
 	}
+	runtime.LockOSThread() // whose end ends the child
+
 	if err := errors.Join(os.Chmod(dir, 0o755), child.Start()); err != nil { // PostgreSQL has a user of its own
 		return errors.Join(err, os.RemoveAll(dir))
 	}
 	context.AfterFunc(ctx, func() { _ = child.Process.Signal(os.Interrupt) }) // it may have ended
-	if err := child.Wait(); err != nil {
+	switch err := child.Wait(); {
+	case ctx.Err() != nil:
+		return errors.Join(errors.New("interrupted"), os.RemoveAll(dir))
+	case err != nil:
 		return fmt.Errorf("%w: what the programs have logged is in %s", err, dir)
 	}
 	return os.RemoveAll(dir)
