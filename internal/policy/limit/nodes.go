@@ -29,8 +29,20 @@ type nodes struct {
 type pool struct {
 	redis.Pool
 
+	connect func() (redis.Conn, error)
+	end     func() // ends the making of connections
+	late    chan lateConn
+
 	mu     sync.Mutex
-	failed time.Time // connections that were last used before then may be broken, or lead to the wrong node
+	failed time.Time // connections that were last used before then may be broken, too
+	closed bool
+}
+
+// A lateConn was made when the call that needed it had gone. The next one takes it.
+type lateConn struct {
+	redis.Conn
+
+	made time.Time
 }
 
 const (
@@ -95,7 +107,12 @@ func (n *nodes) runAt(ctx context.Context, at string, asking bool, command func(
 	if err == nil {
 		reply, err = command(c)
 	}
-	if err != nil && (c.Err() != nil || strings.HasPrefix(err.Error(), "READONLY ")) {
+	switch {
+	case err == nil:
+	case strings.HasPrefix(err.Error(), "READONLY "): // it is no primary any more
+		n.forget(at)
+		n.drop(at, p)
+	case c.Err() != nil:
 		n.forget(at)
 		p.fail()
 	}
@@ -148,6 +165,16 @@ func (n *nodes) forget(at string) {
 	}
 }
 
+// drop has all connections to a node made anew.
+func (n *nodes) drop(at string, p *pool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.pools[at] == p {
+		delete(n.pools, at)
+	}
+	_ = p.Close()
+}
+
 func (n *nodes) pool(at string) *pool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -166,23 +193,81 @@ func (n *nodes) pool(at string) *pool {
 		p.MaxConnLifetime = renewEvery
 	}
 	p.TestOnBorrowContext = p.test
-	p.DialContext = func(ctx context.Context) (redis.Conn, error) { return n.place.dial(ctx, at) }
+	life, end := context.WithCancel(context.Background())
+	p.connect, p.end = func() (redis.Conn, error) { return n.place.dial(life, at) }, end
+	p.DialContext, p.late = p.dial, make(chan lateConn, most)
 	n.pools[at] = p
 	return p
 }
 
-// errBroken is why a connection is not used again.
-var errBroken = errors.New("the connection may be broken")
+// dial returns a new connection. Making one takes several round trips, and may take longer than a call has.
+func (p *pool) dial(ctx context.Context) (redis.Conn, error) {
+	for len(p.late) > 0 {
+		select {
+		case c := <-p.late:
+			if p.test(ctx, c, c.made) == nil {
+				return c.Conn, nil
+			}
+			_ = c.Close()
+		default: // another call has taken it
+		}
+	}
+	made := make(chan redis.Conn)
+	failed := make(chan error, 1)
+	go func() {
+		c, err := p.connect()
+		if err != nil {
+			failed <- err
+			return
+		}
+		select {
+		case made <- c:
+		case <-ctx.Done():
+			p.keep(c)
+		}
+	}()
+	select {
+	case c := <-made:
+		return c, nil
+	case err := <-failed:
+		return nil, err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// keep keeps a connection for a call to come.
+func (p *pool) keep(c redis.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		select {
+		case p.late <- lateConn{c, time.Now()}:
+			return
+		default:
+		}
+	}
+	_ = c.Close()
+}
+
+// Close ends the connections.
+func (p *pool) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.end()
+	for len(p.late) > 0 {
+		_ = (<-p.late).Close()
+	}
+	return p.Pool.Close()
+}
 
 // test finds out whether a connection can be used that was last used then.
 func (p *pool) test(ctx context.Context, c redis.Conn, used time.Time) error {
 	p.mu.Lock()
-	broken := used.Before(p.failed)
+	doubtful := used.Before(p.failed)
 	p.mu.Unlock()
-	if broken {
-		return errBroken
-	}
-	if time.Since(used) < quietFor {
+	if !doubtful && time.Since(used) < quietFor {
 		return nil
 	}
 	return greet(ctx, c)
@@ -194,7 +279,7 @@ func greet(ctx context.Context, c redis.Conn) error {
 	return c.Err()
 }
 
-// fail has all connections made anew.
+// fail has all connections tried before they are used again.
 func (p *pool) fail() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

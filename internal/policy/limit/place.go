@@ -23,7 +23,11 @@ type place struct {
 	master    string             // what the Sentinels at the addresses call the primary; "": they are no Sentinels
 	sentinels []redis.DialOption // for connections to them
 	redis     []redis.DialOption
+	patience  time.Duration // with the making of a connection
 }
+
+// connecting is how many times as long the making of a connection may take as a call.
+const connecting = 10
 
 func (p *place) cluster() bool { return p.master == "" && len(p.addresses) > 1 }
 
@@ -39,7 +43,7 @@ func parsePlace(address string, patience time.Duration) (*place, error) {
 			return nil, fmt.Errorf("redis: there is no parameter %q", name)
 		}
 	}
-	p := &place{network: "tcp", addresses: []string{at(u.Host)}, master: query.Get("master_name")}
+	p := &place{network: "tcp", addresses: []string{at(u.Host)}, master: query.Get("master_name"), patience: patience}
 	common := []redis.DialOption{
 		redis.DialConnectTimeout(patience), redis.DialReadTimeout(patience), redis.DialWriteTimeout(patience),
 		redis.DialTLSHandshakeTimeout(patience),
@@ -86,6 +90,8 @@ func at(host string) string {
 
 // dial connects to a node of a cluster or, at "", to the only one or the primary.
 func (p *place) dial(ctx context.Context, at string) (redis.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.patience)
+	defer cancel()
 	if p.master != "" {
 		primary, err := p.primary(ctx)
 		if err != nil {
@@ -97,6 +103,8 @@ func (p *place) dial(ctx context.Context, at string) (redis.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	defer stop()
 	if err := greet(ctx, c); err != nil {
 		_ = c.Close()
 		return nil, err

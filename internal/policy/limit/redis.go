@@ -31,7 +31,7 @@ var count = redis.NewScript(-1, countSource)
 // of a cluster follow as parameters, ?addr=HOST:PORT. With ?master_name=NAME, the nodes are Sentinels. It does
 // not connect yet. Patience is how long it waits for an answer.
 func OpenRedis(address string, patience time.Duration) (*Redis, error) {
-	p, err := parsePlace(address, patience)
+	p, err := parsePlace(address, connecting*patience)
 	if err != nil {
 		return nil, err
 	}

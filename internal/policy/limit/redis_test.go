@@ -18,6 +18,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/policy/limit"
 	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/late"
 	"github.com/recoursehq/recourse/internal/test/testkit/service"
 )
 
@@ -328,4 +329,24 @@ func TestRedisURL(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "WRONGPASS") || strings.Contains(err.Error(), "s3cre") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// A connection that takes longer to make than a call may take, here three round trips of 60 ms, is there for a later call.
+func TestSlowConnection(t *testing.T) {
+	t.Parallel()
+	server := service.NewRedis(t)
+	if err := client(t, server.URL).ConfigSet(t.Context(), "requirepass", "s3cret").Err(); err != nil {
+		t.Fatal(err)
+	}
+	proxy, err := late.New(hostOf(server), 1, 60*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = proxy.Close() })
+	r := open(t, "redis://:s3cret@"+proxy.Address+"/3", 100*time.Millisecond)
+	charges := []limit.Charge{{Window: testWindow(9, time.Hour)}}
+	testkit.Eventually(t, "a call that is counted", func() bool {
+		ok, err := r.Take(t.Context(), time.Now(), charges)
+		return ok && err == nil
+	})
 }
