@@ -27,6 +27,13 @@ var hostiles = map[string]func(out io.Writer, line string, n int){
 			}
 		}
 	},
+	"asks and does not listen": func(out io.Writer, _ string, _ int) {
+		for n := 0; ; n++ {
+			if _, err := fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%d,"method":"roots/list"}`+"\n", n); err != nil {
+				return
+			}
+		}
+	},
 	"endless line":       func(out io.Writer, _ string, _ int) { endlessly(out) },
 	"dies at initialize": func(io.Writer, string, int) { os.Exit(3) },
 	"dies at each call": func(out io.Writer, line string, _ int) {
@@ -135,7 +142,7 @@ func TestHostile(t *testing.T) {
 			t.Parallel()
 
 			timeout := 10 * time.Second
-			if slices.Contains([]string{"hangs at initialize", "garbage", "flood", "endless line"}, name) {
+			if slices.Contains([]string{"hangs at initialize", "garbage", "flood", "endless line", "asks and does not listen"}, name) {
 				timeout = time.Second // they never answer
 			}
 			self, err := os.Executable()

@@ -160,11 +160,10 @@ func answered(text []byte) Reply {
 	return Reply{Text: text}
 }
 
-// Close ends the program's input, and the program if it does not leave by itself.
+// Close ends the program's input, and the program if it does not leave by itself. It does not wait for a writer, whom a program that
+// does not read holds up for ever.
 func (c *child) Close() bool {
-	c.writing.Lock()
 	_ = c.in.Close() // it may have ended already
-	c.writing.Unlock()
 	clean := true
 	select {
 	case <-c.left:
