@@ -132,6 +132,20 @@ func (g *Gateway) tellPins(life context.Context, pinned []*endpoint) {
 	}
 }
 
+// announcing returns the answer to initialize, saying that the list of tools may change, whether or not the server's own does: otherwise
+// clients do not listen.
+func announcing(text []byte) []byte {
+	return json.Change(text, "result", func(result json.Value) json.Value {
+		return json.Change(result, "capabilities", func(all json.Value) json.Value {
+			return json.Change(all, "tools", func(tools json.Value) json.Value {
+				changing := json.MembersOf(json.Without(tools, "listChanged"))
+				changing.Add("listChanged", json.Value("true"))
+				return changing.AppendTo(nil)
+			})
+		})
+	})
+}
+
 // join has a stream told when the pins of the server's tools change, if its client wants to know.
 func (c *call) join(l *session.Listener) (leave func()) {
 	var params []byte

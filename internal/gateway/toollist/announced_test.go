@@ -1,8 +1,12 @@
 package toollist_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
@@ -51,6 +55,32 @@ func TestAcceptedPinsAreAnnounced(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// A server whose own list never changes is one whose list may, if it is pinned.
+func TestPinsAreDeclared(t *testing.T) {
+	t.Parallel()
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID json.RawMessage `json:"id"`
+		}
+		if json.NewDecoder(r.Body).Decode(&m) != nil || m.ID == nil {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"x":1}},`+
+			`"serverInfo":{"name":"s","version":"1"}}}`, m.ID)
+	}))
+	defer upstream.Close()
+	for yaml, want := range map[string]string{"pin: true\n": `"tools":{"x":1,"listChanged":true}`, "": `"tools":{"x":1}`} {
+		s := gatewaytest.OpenStore(t, "sqlite:"+filepath.Join(t.TempDir(), "pins.db"))
+		front := pinFront(t, s.Pins(), "/farm/mcp", yaml+"servers: {farm: {url: "+upstream.URL+"/mcp}}\n")
+		c := testkit.NewClient(t, front.URL, testkit.Legacy)
+		if a, err := c.Initialize(t.Context()); err != nil || !strings.Contains(string(a.Body), want) {
+			t.Errorf("got %+v, %v, want %s", a, err, want)
 		}
 	}
 }
