@@ -127,7 +127,7 @@ func (c *cluster) startPostgres(ctx context.Context) error {
 	bin, data := found[len(found)-1], filepath.Join(c.dir, "pg")
 	as := "setpriv --reuid=postgres --regid=postgres --clear-groups "
 	err = doAll(ctx, "mkdir "+data, "mount -t tmpfs -o size=2g,mode=700,uid="+who.Uid+" none "+data,
-		as+bin+"/initdb -D "+data+"/d -U postgres -A trust -E UTF8 --locale=C --no-sync", "chmod 755 "+c.dir)
+		as+bin+"/initdb -D "+data+"/d -U postgres -A trust -E UTF8 --locale=C --no-sync")
 	if err != nil {
 		return err
 	}

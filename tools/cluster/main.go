@@ -25,7 +25,7 @@ import (
 const inside = "RECOURSE_CLUSTER_DIR"
 
 func main() {
-	calls := flag.Int64("calls", 200_000, "how many calls")
+	calls := flag.Int64("calls", 200_000, "how many calls at least; each thing fails once in any case, which takes two minutes")
 	within := flag.Duration("for", 30*time.Minute, "how long it may take at most")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
