@@ -155,7 +155,11 @@ func (t *transcript) verified(of *listedTool) *SeenVerify {
 		}
 		for name, value := range ask {
 			if !strings.Contains(string(value), mark) {
-				v.With[name] = value
+				if string(made[name]) == string(value) {
+					v.From[name] = "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+				} else {
+					v.With[name] = value
+				}
 				continue
 			}
 			for argument, given := range made {

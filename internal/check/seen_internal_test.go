@@ -17,3 +17,16 @@ func TestDraftsCutWords(t *testing.T) {
 		}
 	}
 }
+
+// What a verify call asks for by the same name as the write is of the write, and not of the sandbox.
+func TestDraftedVerifyIsOfTheWrite(t *testing.T) {
+	t.Parallel()
+	write := &listedTool{Name: "append"}
+	seen := &transcript{writes: []*writeSeen{{tool: write, write: &Write{
+		Args: []byte(`{"path":"a.txt","text":"{mark}"}`), Verify: VerifyCall{Tool: "read", Args: []byte(`{"path":"a.txt","lines":3}`)},
+	}}}}
+	v := seen.verified(write)
+	if v == nil || v.From["path"] != "/path" || len(v.With) != 1 || string(v.With["lines"]) != "3" {
+		t.Errorf("verify: %+v", v)
+	}
+}
