@@ -134,7 +134,7 @@ func TestExitCodesOfOtherCommands(t *testing.T) {
 		{"import openapi " + faulty + "/404", cli.ExitNotFound, "hint: check the URL"},
 		{"import openapi " + faulty + "/200", cli.ExitUsage, "hint: give a document with OpenAPI 3.0 or 3.1"},
 		{"failures --store mysql://h/d", cli.ExitUsage, "hint: write --store sqlite:FILE or --store postgres://USER@HOST/DATABASE"},
-		{"failures --store postgres://u:hunter2@127.0.0.1:1/d", cli.ExitTransient, "error: open the store postgres://127.0.0.1/d: connection refused\nhint: "},
+		{"failures --store postgres://u:hunter2@127.0.0.1:1/d", cli.ExitTransient, "error: open the store postgres://127.0.0.1:1/d: connection refused\nhint: "},
 		{"failures --store postgres://u:hunter2@nowhere.invalid/d", cli.ExitTransient, "error: open the store postgres://nowhere.invalid/d: no such host\nhint: "},
 		{"key ls --store sqlite:nowhere.db", cli.ExitFailure, "hint: a gateway makes it when it starts with this `store`"},
 	} {

@@ -64,7 +64,7 @@ func TestCheckStores(t *testing.T) {
 		"a folder":             {"store: 'sqlite:" + dir + "'", cli.ExitFailure, "", "is a directory"},
 		"missing folder":       {"store: " + at("none/recourse.db"), cli.ExitFailure, "", "none: no such file or directory"},
 		"a text file":          {"store: " + at("text"), cli.ExitFailure, "", "not a database"},
-		"no PostgreSQL":        {"store: postgres://u:hunter2@127.0.0.1:1/d", cli.ExitOK, "", "warning: the gateway could not start now: open the store postgres://127.0.0.1/d: connection refused"},
+		"no PostgreSQL":        {"store: postgres://u:hunter2@127.0.0.1:1/d", cli.ExitOK, "", "warning: the gateway could not start now: open the store postgres://127.0.0.1:1/d: connection refused"},
 		"a hanging PostgreSQL": {"store: postgres://u:hunter2@" + silent + "/d?connect_timeout=1&sslmode=disable", cli.ExitOK, "", "/d: the database does not answer"},
 		"no Redis":             {"redis: redis://:hunter2@127.0.0.1:1", cli.ExitOK, "", "warning: Redis cannot be used now: count in Redis: dial tcp 127.0.0.1:1: "},
 		"a store without a program": {

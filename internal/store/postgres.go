@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"net"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -37,7 +39,7 @@ func openPostgres(address string) (*Store, error) {
 	db.SetMaxOpenConns(maxPostgres)
 	db.SetMaxIdleConns(postgresIdle)
 	db.SetConnMaxLifetime(postgresLife)
-	s := &Store{name: fmt.Sprintf("postgres://%s/%s", config.Host, config.Database), writes: db, reads: db, rows: maxRows}
+	s := &Store{name: fmt.Sprintf("postgres://%s/%s", placeOf(config), config.Database), writes: db, reads: db, rows: maxRows}
 	s.lock = func(ctx context.Context) (func(bool), error) {
 		conn, err := db.Conn(ctx)
 		if err != nil {
@@ -54,4 +56,13 @@ func openPostgres(address string) (*Store, error) {
 		}, nil
 	}
 	return s, nil
+}
+
+// placeOf returns where the database is, as people write it.
+func placeOf(config *pgx.ConnConfig) string {
+	const usual = 5432
+	if config.Port == usual || config.Port == 0 {
+		return config.Host
+	}
+	return net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))
 }
