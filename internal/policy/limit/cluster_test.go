@@ -16,7 +16,7 @@ import (
 // A cluster counts like a single Redis.
 func TestRedisCluster(t *testing.T) {
 	t.Parallel()
-	server := service.NewRedis(t, "--cluster-enabled", "yes", "--databases", "1")
+	server, _ := clusterNode(t)
 	admin := client(t, server.URL)
 	if err := admin.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
 		t.Fatal(err)
@@ -40,14 +40,15 @@ func TestRedisCluster(t *testing.T) {
 func TestRedisClusterOfTwo(t *testing.T) {
 	t.Parallel()
 	var nodes [2]*service.Process
+	var buses [2]string
 	for i := range nodes {
-		nodes[i] = service.NewRedis(t, "--cluster-enabled", "yes", "--databases", "1")
+		nodes[i], buses[i] = clusterNode(t)
 	}
 	first, second := client(t, nodes[0].URL), client(t, nodes[1].URL)
 	host, port, _ := strings.Cut(hostOf(nodes[1]), ":")
 	for _, err := range []error{
 		first.ClusterAddSlotsRange(t.Context(), 0, 8191).Err(), second.ClusterAddSlotsRange(t.Context(), 8192, 16383).Err(),
-		second.Do(t.Context(), "CLUSTER", "SET-CONFIG-EPOCH", 2).Err(), first.ClusterMeet(t.Context(), host, port).Err(),
+		second.Do(t.Context(), "CLUSTER", "SET-CONFIG-EPOCH", 2).Err(), first.Do(t.Context(), "CLUSTER", "MEET", host, port, buses[1]).Err(),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -69,6 +70,17 @@ func TestRedisClusterOfTwo(t *testing.T) {
 	if held := first.DBSize(t.Context()).Val(); held == 0 || held == 8 {
 		t.Errorf("one node has %d of 8 counts", held)
 	}
+}
+
+// clusterNode starts a node of a cluster, and returns the port at which the others find it.
+func clusterNode(t *testing.T) (node *service.Process, bus string) {
+	t.Helper()
+	address, err := testkit.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, bus, _ = strings.Cut(address, ":")
+	return service.NewRedis(t, "--cluster-enabled", "yes", "--databases", "1", "--cluster-port", bus), bus
 }
 
 func hostOf(s *service.Process) string {
