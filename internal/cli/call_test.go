@@ -3,11 +3,14 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"os/exec"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -267,5 +270,28 @@ func TestCallRecovers(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		})
+	}
+}
+
+// Who is told to end does so, although the server asks and does not listen.
+func TestToolsOfADeafServer(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("sh"); err != nil {
+		testkit.LeaveOut(t, err)
+	}
+	const asks = `i=0; while :; do i=$((i+1)); echo "{\"jsonrpc\":\"2.0\",\"id\":$i,\"method\":\"roots/list\"}"; done`
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	ended := make(chan int)
+	go func() {
+		ended <- cli.Run(ctx, cli.Environment{
+			Args:  []string{"tools", "--", "sh", "-c", asks},
+			Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Environ: os.Environ(),
+		})
+	}()
+	select {
+	case <-ended:
+	case <-time.After(30 * time.Second):
+		t.Error("it goes on")
 	}
 }

@@ -143,6 +143,7 @@ func (p *childServer) Connect(ctx context.Context) (mcp.Connection, error) {
 		return nil, err
 	}
 	p.in = in
+	context.AfterFunc(ctx, p.end) // a program that does not read would hold up its client for ever
 	return (&mcp.IOTransport{Reader: out, Writer: p}).Connect(ctx)
 }
 
