@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -101,6 +103,30 @@ func TestBridgedQuestion(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// If a program ends while a question of it is open, the answer to the question gets what became of the call.
+func TestProgramThatAskedEnds(t *testing.T) {
+	t.Parallel()
+	f := gatewaytest.StartProgram(t, child.NewProgram(t), "share: client", "timeout: 10s")
+	client := f.As(t, testkit.Modern, "Authorization", "Bearer a")
+	pid, err := strconv.Atoi(pidOf(t, client))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.FindProcess(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := asked(t, client.MustRequest(t, `"q"`, "tools/call", `{"name":"ask","arguments":{}}`))
+	if err := program.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "the end of the program", func() bool { return strings.Contains(f.Log.String(), "process ended") })
+	e := gatewaytest.Record(t, client.MustRequest(t, `"r"`, "tools/call", answersTo(testkit.Ask, q, ada)))
+	if e.Kind != recourse.KindUnreachable || e.Effect != recourse.EffectUnknown {
+		t.Errorf("got %s, effect %s: %s", e.Kind, e.Effect, e.Message)
 	}
 }
 

@@ -121,7 +121,7 @@ func (srv *Bridge) resume(ctx context.Context, m *wire.Message, number int64) (*
 		}
 		return t.begin()
 	}
-	if err := c.answer(answer); err != nil {
+	if err := c.answer(answer); err != nil && !c.hasEnded() {
 		if e := recourse.From(err); e.Effect == recourse.EffectNone && t.stop() { // the answer can be sent again
 			srv.mu.Lock()
 			srv.hold(c)
@@ -132,6 +132,18 @@ func (srv *Bridge) resume(ctx context.Context, m *wire.Message, number int64) (*
 		return nil, err
 	}
 	return t.begin()
+}
+
+// hasEnded reports whether it is known how the call ended, which says more than that its question cannot be answered. If a program
+// has ended, its calls hear of that in a moment.
+func (c *exchange) hasEnded() bool {
+	select {
+	case e := <-c.ending:
+		c.ending <- e
+		return true
+	case <-time.After(100 * time.Millisecond):
+		return false
+	}
 }
 
 // forgotten is the failure for a state that identifies no call. The call may have been answered before, so its
