@@ -116,7 +116,10 @@ func (s *Show) listen(ctx context.Context) (net.Listener, error) {
 	if err != nil && s.Listen == "" {
 		ln, err = (&net.ListenConfig{}).Listen(ctx, "tcp", freeListen)
 	}
-	return ln, err
+	if err != nil {
+		return nil, term.Hint(err, "choose another address with --listen; port 0 takes a free one")
+	}
+	return ln, nil
 }
 
 // gateway shows the gateway, which serves on ln.
