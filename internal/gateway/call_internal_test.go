@@ -18,6 +18,7 @@ func TestForgetLeavesNothing(t *testing.T) {
 	t.Parallel()
 
 	used, fresh := emptyCall(), emptyCall()
+	used.in.Scan, fresh.in.Scan = new(wire.Scanner), new(wire.Scanner) // made when there is something to scan
 	samples := []any{httptest.NewRecorder(), new(front.HTTPWriter), context.Background(), new(bytes.Buffer), errors.New("another caller's"), observing{}, struct{ wire.Parts }{}}
 	if err := testkit.Use(used, samples...); err != nil {
 		t.Fatal(err)

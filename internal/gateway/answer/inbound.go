@@ -82,6 +82,9 @@ func (in *Inbound) Forget() {
 		Messages: in.Messages, Scan: in.Scan, Masker: in.Masker, Links: in.Links, Notice: in.Notice, Unmet: in.Unmet, Edit: in.Edit,
 	}
 	in.Messages.Reset(nil, false, 0, 0)
+	if in.Scan != nil {
+		in.Scan.Reset()
+	}
 }
 
 // Shown returns what is known of the attempt's end while its answer is being read.
