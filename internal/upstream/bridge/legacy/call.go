@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/pause"
@@ -33,6 +34,7 @@ type exchange struct {
 	cancel context.CancelCauseFunc
 	said   chan said   // messages from the server to the current turn
 	ending chan ending // has room for one: the turn that reads it may not exist yet
+	ended  atomic.Bool // it is known how: no question can be about the call any more
 	once   sync.Once
 
 	// While it is held; guarded by Server.mu:
@@ -88,12 +90,18 @@ func (c *exchange) run() {
 	resp, err := c.s.post(c.ctx, c.header, c.body, c.beside)
 	switch {
 	case err != nil:
-		c.ending <- ending{err: err}
+		c.ends(ending{err: err})
 	case resp.Stream:
 		c.listen(newHearing(c.own(resp)))
 	default:
-		c.ending <- ending{of: newHearing(c.own(resp))}
+		c.ends(ending{of: newHearing(c.own(resp))})
 	}
+}
+
+// ends tells the call's turn how it ends.
+func (c *exchange) ends(e ending) {
+	c.ended.Store(true)
+	c.ending <- e
 }
 
 // own closes the answer when the call ends.
@@ -127,7 +135,7 @@ func (c *exchange) listen(l *eventReader) {
 		switch {
 		case err != nil && c.resume(l, err):
 		case err != nil:
-			c.ending <- ending{of: l, err: err}
+			c.ends(ending{of: l, err: err})
 			return
 		case part.Complete && (part.Kind == wire.Request || part.Kind == wire.Notification):
 			c.hear(part)
@@ -136,7 +144,7 @@ func (c *exchange) listen(l *eventReader) {
 			signs := part.Signs.Edited(edit)
 			c.tell(said{text: wire.Splice(nil, part.Data, edit), signs: &signs})
 		default:
-			c.ending <- ending{of: l, answer: part}
+			c.ends(ending{of: l, answer: part})
 			return
 		}
 	}

@@ -92,7 +92,7 @@ func (s *session) only(counts func(*exchange) bool) (found *exchange) {
 	}
 	for _, c := range s.calls {
 		switch {
-		case !counts(c):
+		case c.ended.Load() || !counts(c):
 		case found != nil:
 			return nil
 		default:
