@@ -2,6 +2,8 @@ package bridge_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -60,4 +62,27 @@ func TestHeldCallsOfCallersWithoutCredentials(t *testing.T) {
 	if o.opened != 1 {
 		t.Errorf("got %d sessions, want 1", o.opened)
 	}
+}
+
+// A program's question is not about a call whose answer has been read, though nobody has closed that yet.
+func TestQuestionAfterAnAnswer(t *testing.T) {
+	t.Parallel()
+	o := newLegacyEra(t, func(c *serverCall) {
+		if c.m.Name == "t" {
+			asking(c)
+		} else {
+			c.answer(`{"content":[]}`)
+		}
+	})
+	b := newBridge(t, o, bridge.Options{Program: true, Forward: []string{"Authorization"}})
+	header, body := modernRequest("tools/call", "quick", "", "")
+	resp, err := b.Send(t.Context(), http.MethodPost, header, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Close()
+	if text, err := io.ReadAll(resp); err != nil {
+		t.Fatalf("got %s, %v", text, err)
+	}
+	held(t, b, "t")
 }
