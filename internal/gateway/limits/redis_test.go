@@ -117,7 +117,7 @@ func TestLimitsWithoutRedis(t *testing.T) {
 func lateRedis(t *testing.T, every int) (redis *service.Process, proxy *late.Proxy) {
 	t.Helper()
 	redis = service.NewRedis(t)
-	proxy, err := late.New(strings.TrimSuffix(strings.TrimPrefix(redis.URL, "redis://"), "/0"), every, time.Hour)
+	proxy, err := late.New(redis.RedisAddress(), every, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func TestRedisCluster(t *testing.T) {
 	if !testkit.Until(func() bool { return strings.Contains(admin.ClusterInfo(t.Context()).Val(), "cluster_state:ok") }) {
 		t.Fatal(admin.ClusterInfo(t.Context()))
 	}
-	r := open(t, "redis://"+hostOf(server)+"?addr="+hostOf(server), patient)
+	r := open(t, "redis://"+server.RedisAddress()+"?addr="+server.RedisAddress(), patient)
 	charges := []limit.Charge{
 		{Window: &limit.Window{ID: "{farm}:minute", Calls: 1, Length: time.Minute}},
 		{Window: &limit.Window{ID: "{farm}:hour", Calls: 9, Length: time.Hour}},
@@ -45,7 +45,7 @@ func TestRedisClusterOfTwo(t *testing.T) {
 		nodes[i], buses[i] = clusterNode(t)
 	}
 	first, second := client(t, nodes[0].URL), client(t, nodes[1].URL)
-	host, port, _ := strings.Cut(hostOf(nodes[1]), ":")
+	host, port, _ := strings.Cut(nodes[1].RedisAddress(), ":")
 	for _, err := range []error{
 		first.ClusterAddSlotsRange(t.Context(), 0, 8191).Err(), second.ClusterAddSlotsRange(t.Context(), 8192, 16383).Err(),
 		second.Do(t.Context(), "CLUSTER", "SET-CONFIG-EPOCH", 2).Err(), first.Do(t.Context(), "CLUSTER", "MEET", host, port, buses[1]).Err(),
@@ -58,7 +58,7 @@ func TestRedisClusterOfTwo(t *testing.T) {
 		return strings.Contains(first.ClusterInfo(t.Context()).Val(), "cluster_state:ok") &&
 			strings.Contains(second.ClusterInfo(t.Context()).Val(), "cluster_state:ok")
 	})
-	r := open(t, "redis://127.0.0.1:1?addr="+hostOf(nodes[0])+"&addr=127.0.0.1:1", patient)
+	r := open(t, "redis://127.0.0.1:1?addr="+nodes[0].RedisAddress()+"&addr=127.0.0.1:1", patient)
 	for _, want := range []bool{true, false} {
 		for farm := range strings.SplitSeq("abcdefgh", "") {
 			charges := []limit.Charge{{Window: &limit.Window{ID: "{" + farm + "}:hour", Calls: 1, Length: time.Hour}}}
@@ -81,10 +81,6 @@ func clusterNode(t *testing.T) (node *service.Process, bus string) {
 	}
 	_, bus, _ = strings.Cut(address, ":")
 	return service.NewRedis(t, "--cluster-enabled", "yes", "--databases", "1", "--cluster-port", bus), bus
-}
-
-func hostOf(s *service.Process) string {
-	return strings.TrimSuffix(strings.TrimPrefix(s.URL, "redis://"), "/0")
 }
 
 // If a URL names only one node of a cluster, the first count on another node leads to an error with advice.

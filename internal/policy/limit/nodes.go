@@ -181,8 +181,9 @@ func (n *nodes) pool(at string) *pool {
 	if p := n.pools[at]; p != nil {
 		return p
 	}
+	used := slices.AppendSeq(slices.Clone(n.place.addresses), maps.Values(n.slots))
 	for old, p := range n.pools { // a cluster's nodes come and go
-		if used := slices.AppendSeq(slices.Clone(n.place.addresses), maps.Values(n.slots)); !slices.Contains(used, old) {
+		if !slices.Contains(used, old) {
 			_ = p.Close()
 			delete(n.pools, old)
 		}

@@ -319,13 +319,13 @@ func TestRedisURL(t *testing.T) {
 		t.Fatal(err)
 	}
 	charges := []limit.Charge{{Window: testWindow(9, time.Hour)}}
-	if ok, err := open(t, "redis://ann:s3cret@"+hostOf(server)+"/3", patient).Take(t.Context(), time.Now(), charges); err != nil || !ok {
+	if ok, err := open(t, "redis://ann:s3cret@"+server.RedisAddress()+"/3", patient).Take(t.Context(), time.Now(), charges); err != nil || !ok {
 		t.Error(ok, err)
 	}
 	if n := admin.DBSize(t.Context()).Val(); n != 0 {
 		t.Errorf("%d keys in another database", n)
 	}
-	err := open(t, "redis://ann:s3cre@"+hostOf(server), patient).Check(t.Context())
+	err := open(t, "redis://ann:s3cre@"+server.RedisAddress(), patient).Check(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "WRONGPASS") || strings.Contains(err.Error(), "s3cre") {
 		t.Errorf("got %v", err)
 	}
@@ -338,7 +338,7 @@ func TestSlowConnection(t *testing.T) {
 	if err := client(t, server.URL).ConfigSet(t.Context(), "requirepass", "s3cret").Err(); err != nil {
 		t.Fatal(err)
 	}
-	proxy, err := late.New(hostOf(server), 1, 60*time.Millisecond)
+	proxy, err := late.New(server.RedisAddress(), 1, 60*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func watched(t *testing.T) (primary, replica *service.Process, sentinels []*serv
 		t.Fatal("the replica does not follow")
 	}
 	sentinels = []*service.Process{service.NewSentinel(t, "counts", primary), service.NewSentinel(t, "counts", primary)}
-	other := strings.TrimSuffix(strings.TrimPrefix(sentinels[1].URL, "redis://"), "/0")
+	other := sentinels[1].RedisAddress()
 	return primary, replica, sentinels, sentinels[0].URL + "?addr=" + other + "&master_name=counts"
 }
 

@@ -75,8 +75,13 @@ func NewSentinel(tb testing.TB, name string, primary *Process) *Process {
 	})
 }
 
+// RedisAddress is where a redis-server listens, as host:port.
+func (p *Process) RedisAddress() string {
+	return strings.TrimSuffix(strings.TrimPrefix(p.URL, "redis://"), "/0")
+}
+
 func (p *Process) redisAddress() (host, port string) {
-	host, port, _ = strings.Cut(strings.TrimSuffix(strings.TrimPrefix(p.URL, "redis://"), "/0"), ":")
+	host, port, _ = strings.Cut(p.RedisAddress(), ":")
 	return host, port
 }
 
