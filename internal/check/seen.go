@@ -156,7 +156,7 @@ func (t *transcript) verified(of *listedTool) *SeenVerify {
 		for name, value := range ask {
 			if !strings.Contains(string(value), mark) {
 				if string(made[name]) == string(value) {
-					v.From[name] = "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+					v.From[name] = string(json.Pointer("").AppendToken(name))
 				} else {
 					v.With[name] = value
 				}
@@ -164,7 +164,7 @@ func (t *transcript) verified(of *listedTool) *SeenVerify {
 			}
 			for argument, given := range made {
 				if string(given) == string(value) {
-					v.From[name] = "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(argument)
+					v.From[name] = string(json.Pointer("").AppendToken(argument))
 				}
 			}
 			if v.From[name] == "" {
@@ -192,7 +192,7 @@ func pointerTo(in json.Value, words string) string {
 		if !strings.Contains(string(m.Value), words) {
 			continue
 		}
-		at := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(m.Name)
+		at := string(json.Pointer("").AppendToken(m.Name))
 		if len(m.Value) > 0 && m.Value[0] == '{' {
 			at += pointerTo(m.Value, words)
 		}

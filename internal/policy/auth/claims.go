@@ -97,10 +97,11 @@ func (c *claims) claim(name string) json.Value {
 	if name == "" {
 		return nil
 	}
+	at := json.Pointer(name)
 	if !strings.HasPrefix(name, "/") {
-		name = "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		at = json.Pointer("").AppendToken(name)
 	}
-	return json.Lookup(c.payload, json.Pointer(name))
+	return json.Lookup(c.payload, at)
 }
 
 // text returns a claim that is a text, or a number such as an organisation's id.
