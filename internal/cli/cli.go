@@ -3,7 +3,7 @@
 //
 //	serve     runs a gateway: serve, wrap, demo
 //	client    talks to an MCP server: call, tools
-//	storage   looks into the store of a gateway: failures, explain, key, connections
+//	storage   looks into the store of a gateway: failures, explain, actions, key, connections
 //
 // The others are here. All of them use package load, which reads the files that they are given, and package term, which shows
 // what they say.
@@ -50,6 +50,7 @@ type commands struct {
 
 	Failures    storage.FailuresCommand    `cmd:"" group:"look" help:"List the calls that failed, from a gateway's journal."`
 	Explain     storage.ExplainCommand     `cmd:"" group:"look" help:"Show how a server's answer is read, or what happened to a request."`
+	Actions     storage.ActionsCommand     `cmd:"" group:"look" help:"List what operators have done."`
 	Once        storage.OnceCommand        `cmd:"" group:"look" help:"List the calls that are made once, and settle unknown ones."`
 	Pin         storage.PinCommand         `cmd:"" group:"look" help:"Show and accept what servers have changed in their tools."`
 	Connections storage.ConnectionsCommand `cmd:"" group:"look" help:"List the accounts that callers have connected, and remove them."`

@@ -28,7 +28,7 @@ var migrations embed.FS
 const schemaTable = "recourse_schema"
 
 // schema is the schema version of this program.
-const schema = 9
+const schema = 10
 
 // usable returns why this program cannot use a schema version.
 func usable(have int64) error {

@@ -1,4 +1,4 @@
-// Package storage holds the commands that look into the store of a gateway, or change what is there: failures, explain, key
+// Package storage holds the commands that look into the store of a gateway, or change what is there: failures, explain, actions, key
 // and connections.
 package storage
 

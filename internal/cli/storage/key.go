@@ -72,7 +72,7 @@ func (c *keyNewCommand) Run(ctx context.Context, env *term.Environment) error {
 	}
 	term.Printf(env.Stderr, "The key is shown only now:\n")
 	term.Printf(env.Stdout, "%s\n", key)
-	return nil
+	return acted(ctx, s, "made an API key", "key", made.ID, "name", made.Name, "org", made.Org, "roles", strings.Join(made.Roles, " "))
 }
 
 // entryOf returns the configuration entry for a key.
@@ -154,5 +154,8 @@ func (c *keyRevokeCommand) Run(ctx context.Context, env *term.Environment) error
 	if errors.Is(err, store.ErrNoKey) {
 		return term.Hint(err, "`recourse key ls` lists the keys")
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return acted(ctx, s, "revoked an API key", "key", c.ID)
 }

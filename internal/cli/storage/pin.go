@@ -163,8 +163,12 @@ func (c *pinAcceptCommand) Run(ctx context.Context, env *term.Environment) error
 	if err == nil && len(accepted) == 0 {
 		err = term.Hint(errors.New("nothing waits to be accepted"), "`recourse pin ls` lists what does")
 	}
-	for _, name := range slices.Sorted(slices.Values(accepted)) {
+	if err != nil {
+		return err
+	}
+	slices.Sort(accepted)
+	for _, name := range accepted {
 		term.Printf(env.Stdout, "accepted: %s\n", visible.Escape(name))
 	}
-	return err
+	return acted(ctx, s, "accepted changes of a server's tools", "server", c.Server, "tools", fmt.Sprint(accepted))
 }

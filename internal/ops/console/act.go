@@ -10,8 +10,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/policy/pin"
+	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/privacy/visible"
+	"github.com/recoursehq/recourse/internal/store"
 )
 
 const (
@@ -25,9 +28,23 @@ const (
 	maxValues = 50
 )
 
-// acted notes in the log what an operator has done.
+// acted notes in the log, and in the journal, what an operator has done.
 func (c *Console) acted(r *http.Request, what string, attrs ...slog.Attr) {
-	c.log.LogAttrs(r.Context(), slog.LevelInfo, what, append([]slog.Attr{slog.String("operator", operatorOf(r))}, attrs...)...)
+	by := operatorOf(r)
+	c.log.LogAttrs(r.Context(), slog.LevelInfo, "an operator has "+what, append([]slog.Attr{slog.String("operator", by)}, attrs...)...)
+	if c.Journal == nil {
+		return
+	}
+	a := &store.Action{Operator: by, From: door.Proxies(nil).Client(r).String(), What: what, On: map[string]string{}}
+	for _, attr := range attrs {
+		a.On[attr.Key] = attr.Value.String()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), pageTime) // it is done, even if the browser has gone
+	defer cancel()
+	if err := c.Journal.Note(ctx, a); err != nil {
+		c.log.LogAttrs(ctx, slog.LevelWarn, "the journal does not say what an operator has done",
+			slog.String("cause", redact.Log(err.Error())))
+	}
 }
 
 // A pinned is what waits at a server until somebody accepts it.
@@ -100,7 +117,7 @@ func (c *Console) accept(r *http.Request) (*view, error) {
 		return nil, err
 	}
 	slices.Sort(accepted)
-	c.acted(r, "an operator has accepted changes of a server's tools", slog.String("server", server), slog.Any("tools", accepted))
+	c.acted(r, "accepted changes of a server's tools", slog.String("server", server), slog.Any("tools", accepted))
 	return &view{to: string(serverURL(server))}, nil
 }
 
@@ -110,7 +127,7 @@ func (c *Console) closeBreaker(r *http.Request) (*view, error) {
 	if c.Gateway == nil || !c.Gateway.CloseBreaker(server, tool) {
 		return nil, errClosed
 	}
-	c.acted(r, "an operator has closed a breaker", slog.String("server", server), slog.String("tool", tool))
+	c.acted(r, "closed a breaker", slog.String("server", server), slog.String("tool", tool))
 	return &view{to: string(serverURL(server))}, nil
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/ops/console"
 	"github.com/recoursehq/recourse/internal/policy/pin"
+	"github.com/recoursehq/recourse/internal/store"
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/faults"
@@ -121,7 +122,8 @@ func TestCloseBreaker(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	g, client := gatewaytest.StartClient(t, srv, testkit.Modern, "breaker: {min_calls: 4, open_for: 1m}")
-	at, operator, log := signedIn(t, console.Sources{Gateway: g, Tally: console.NewTally()})
+	kept := openStore(t).Journal()
+	at, operator, log := signedIn(t, console.Sources{Gateway: g, Tally: console.NewTally(), Journal: kept})
 	at += "/servers/farm"
 	if resp, _ := enter(t, operator, at+"/close", url.Values{"tool": {""}}); resp.StatusCode != http.StatusConflict {
 		t.Errorf("closed what is not open: HTTP %d", resp.StatusCode)
@@ -148,4 +150,64 @@ func TestCloseBreaker(t *testing.T) {
 	if a := client.MustOrder(t); !a.Succeeded() || !strings.Contains(log.String(), "operator=ada server=farm") {
 		t.Errorf("got %s, and the log %s", a.Body, log)
 	}
+	if noted, err := kept.Actions(t.Context(), time.Time{}, 10); err != nil || len(noted) != len(forms) || noted[0].Operator != "ada" ||
+		noted[0].On["server"] != "farm" {
+		t.Errorf("%v, the journal has %+v", err, noted)
+	}
+}
+
+// What operators do is in the journal, with who, on what and from where, and does not count as calls. What was refused is not.
+func TestActionsAreKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	calls, err := w.store.Journal().Find(t.Context(), new(store.Filter))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, operator, _ := signedIn(t, w.sources)
+	_, page := visit(t, operator, at+"/actions")
+	if !strings.Contains(page, "Nobody has done anything yet") {
+		t.Errorf("got page\n%s", page)
+	}
+	_, page = visit(t, operator, at+"/calls/"+w.doubted)
+	settle := url.Values{"landed": {"no"}}
+	for _, found := range hidden.FindAllStringSubmatch(page, -1) {
+		settle.Set(found[1], found[2])
+	}
+	_, page = visit(t, operator, at+"/servers/notes")
+	bob := url.Values{"provider": {"deere"}, "owner": {"bob"}}
+	for _, act := range []struct {
+		path string
+		form url.Values
+		want string // of the row of the page about it
+	}{
+		{"/calls/" + w.doubted + "/settle", settle, "settled a call that is made once has_happened no request_id " + w.doubted + " server shop tool create-sales-order"},
+		{
+			"/servers/notes/accept",
+			url.Values{"tool": {"steal"}, "revision": seenRevision.FindStringSubmatch(page)[1:]},
+			"accepted changes of a server&#39;s tools server notes tools [steal]",
+		},
+		{"/connections/link", bob, "made a link to connect an account owner bob provider deere"},
+		{"/connections/disconnect", bob, "disconnected an account owner bob provider deere"},
+	} {
+		refused(t, operator, at+act.path, act.form)
+		if resp, page := enter(t, operator, at+act.path, act.form); resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s: HTTP %d\n%s", act.path, resp.StatusCode, page)
+		}
+		_, page := visit(t, operator, at+"/actions")
+		_, rows, _ := strings.Cut(page, "<tbody role=\"rowgroup\">")
+		first := plain(rows)
+		if want := "ada " + act.want + " 127.0.0.1 now"; !strings.HasPrefix(first, want) {
+			t.Errorf("got %.300q\nwant %q", first, want)
+		}
+	}
+	after, err := w.store.Journal().Find(t.Context(), new(store.Filter))
+	if err != nil || len(after) != len(calls) {
+		t.Errorf("%v: there are %d calls in place of %d", err, len(after), len(calls))
+	}
+}
+
+// plain returns the text of a part of a page.
+func plain(page string) string {
+	return strings.Join(strings.Fields(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, " ")), " ")
 }

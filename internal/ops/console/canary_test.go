@@ -99,7 +99,7 @@ func TestCanaries(t *testing.T) {
 		t.Fatalf("the login redirects to %s", resp.Request.URL)
 	}
 	safe("/failures", resp, page)
-	paths := []string{"/failures?text=X-Api-Key", "/failures?since=1h&caller=ada", "/servers", "/servers/farm", "/contracts", "/contracts/recourse", "/connections"}
+	paths := []string{"/failures?text=X-Api-Key", "/failures?since=1h&caller=ada", "/servers", "/servers/farm", "/contracts", "/contracts/recourse", "/connections", "/actions"}
 	for _, id := range ids {
 		paths = append(paths, "/calls/"+id, "/search?q=answer+"+id)
 	}

@@ -105,7 +105,7 @@ func (c *Console) disconnect(r *http.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.acted(r, "an operator has disconnected an account", slog.String("provider", a.Provider), slog.String("owner", a.Owner))
+	c.acted(r, "disconnected an account", slog.String("provider", a.Provider), slog.String("owner", a.Owner))
 	return &view{to: connectionsPath}, nil
 }
 
@@ -127,7 +127,7 @@ func (c *Console) link(r *http.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.acted(r, "an operator has made a link to connect an account", slog.String("provider", a.Provider), slog.String("owner", a.Owner))
+	c.acted(r, "made a link to connect an account", slog.String("provider", a.Provider), slog.String("owner", a.Owner))
 	return &view{title: "A link for " + shown(a.Owner), body: linkPage(a, link)}, nil
 }
 

@@ -77,6 +77,7 @@ func routes() []route {
 		{pattern: "GET " + disconnectPath, under: connectionsPath, serve: (*Console).disconnecting},
 		{pattern: "POST " + disconnectPath, under: connectionsPath, serve: (*Console).disconnect},
 		{pattern: "POST " + linkPath, under: connectionsPath, serve: (*Console).link},
+		{pattern: "GET " + actionsPath, name: "Actions", serve: (*Console).actions},
 		{pattern: "GET " + searchPath, serve: (*Console).search},
 		{pattern: "POST " + searchPath, serve: (*Console).search},
 	}
