@@ -71,7 +71,7 @@ func (p *Pins) Save(ctx context.Context, server string, c *pin.Changes) (saved b
 	if n, err := done.RowsAffected(); err != nil || n == 0 {
 		return false, err // another process has changed them
 	}
-	if err := writePins(ctx, tx, server, c); err != nil {
+	if err := p.write(ctx, tx, server, c); err != nil {
 		return false, fmt.Errorf("write pins: %w", err)
 	}
 	if err := tx.Commit(); err != nil {
@@ -80,10 +80,10 @@ func (p *Pins) Save(ctx context.Context, server string, c *pin.Changes) (saved b
 	return true, nil
 }
 
-// writePins writes many rows at a time, since the database may be far away.
-func writePins(ctx context.Context, tx *sql.Tx, server string, c *pin.Changes) error {
-	const most = 100
-	for part := range slices.Chunk(c.Tools, most) {
+// write writes as many rows with a statement as the database takes fast: it may be far away.
+func (p *Pins) write(ctx context.Context, tx *sql.Tx, server string, c *pin.Changes) error {
+	var insert *sql.Stmt
+	for part := range slices.Chunk(c.Tools, p.s.rows) {
 		var v conditions
 		rows := make([]string, len(part))
 		for i, t := range part {
@@ -91,14 +91,21 @@ func writePins(ctx context.Context, tx *sql.Tx, server string, c *pin.Changes) e
 				v.value(server), v.value(t.Name), v.value(t.Pinned), v.value(t.Waiting), v.value(bit(t.Gone)), v.value(micros(t.Changed)),
 			}, ", ") + ")"
 		}
-		//nolint:gosec // it names parameters only
-		if _, err := tx.ExecContext(ctx, "INSERT INTO pins (server, tool, pinned, waiting, gone, changed) VALUES "+strings.Join(rows, ", ")+
-			" ON CONFLICT (server, tool) DO UPDATE SET pinned = excluded.pinned, waiting = excluded.waiting, gone = excluded.gone, "+
-			"changed = excluded.changed", v.values...); err != nil {
+		if insert == nil || len(part) < p.s.rows {
+			var err error
+			//nolint:gosec,sqlclosecheck // it names parameters only; the transaction closes it
+			insert, err = tx.PrepareContext(ctx, "INSERT INTO pins (server, tool, pinned, waiting, gone, changed) VALUES "+
+				strings.Join(rows, ", ")+" ON CONFLICT (server, tool) DO UPDATE SET pinned = excluded.pinned, waiting = excluded.waiting, "+
+				"gone = excluded.gone, changed = excluded.changed")
+			if err != nil {
+				return err
+			}
+		}
+		if _, err := insert.ExecContext(ctx, v.values...); err != nil {
 			return err
 		}
 	}
-	for part := range slices.Chunk(c.Dropped, most) {
+	for part := range slices.Chunk(c.Dropped, p.s.rows) {
 		var v conditions
 		where := "server = " + v.value(server)
 		names := make([]string, len(part))

