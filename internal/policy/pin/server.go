@@ -25,7 +25,8 @@ const (
 	maxLines = 100
 	maxNames = 10
 	maxTold  = 10_000
-	// storeTime limits how long the store may take, once it is a list's turn. If that is not enough, or it fails, it is left alone for storeRest.
+	// storeTime limits how long the store may take, once it is a list's turn. If that is not enough, or it fails, it is left alone for
+	// storeRest.
 	storeTime = 2 * time.Second
 	storeRest = 2 * time.Second
 )
