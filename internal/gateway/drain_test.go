@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"testing"
@@ -86,6 +87,29 @@ func TestCloseEndsBackgroundWork(t *testing.T) {
 		case <-done:
 		case <-time.After(5 * time.Second):
 			t.Error("the call still waits after Close")
+		}
+	})
+}
+
+// A call whose client has gone goes on for a while, also at an endpoint with several servers: Close ends it.
+func TestCloseEndsCallsThatNobodyWaitsFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(testkit.Modern))
+		g, _ := gatewaytest.New(t, "servers: {farm: {url: '"+srv.URL()+"', path: none}}\nendpoints: {all: {path: /mcp, servers: [farm]}}\n")
+		client := (&gatewaytest.Front{URL: testkit.ServeInMemory(t, g) + "/mcp"}).Client(t, testkit.Legacy)
+		srv.Next(testkit.Echo, faults.Hang())
+		ctx, leave := context.WithCancel(t.Context())
+		go func() { _, _ = client.Call(ctx, testkit.Echo, `{"message":"m"}`) }()
+		if err := srv.Await(t.Context(), func() bool { return srv.Executions(testkit.Echo) == 1 }); err != nil {
+			t.Fatal(err)
+		}
+		leave()
+		synctest.Wait()
+		begun := time.Now()
+		g.Close()
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("Close took %v", took)
 		}
 	})
 }

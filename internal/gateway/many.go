@@ -315,8 +315,8 @@ func (g *Gateway) nestedCall(ctx context.Context, header http.Header, from *http
 // over carries such a call out, and returns its answer once that begins. It reports false if there is none, because nobody
 // waits for it.
 func (c *call) over(h *hop.Hop) (*wire.Answer, bool) {
-	c.g.work.Anyway(func(context.Context) {
-		h.Serve(func() (broken bool) {
+	c.g.work.Anyway(func(life context.Context) {
+		h.Serve(life, func() (broken bool) {
 			defer c.release()
 			_ = c.table.nested(c) // there is an answer
 			return c.reply.Broken

@@ -47,10 +47,12 @@ func New(cancel context.CancelFunc, failed func() *recourse.Error) *Hop {
 
 var errBrokenOff = errors.New("the answer was broken off")
 
-// Serve runs the call, which reports whether its answer broke off.
-func (h *Hop) Serve(call func() (broken bool)) {
+// Serve runs the call until life ends, at the latest: one whose client has gone may go on for a while. The call reports whether
+// its answer broke off.
+func (h *Hop) Serve(life context.Context, call func() (broken bool)) {
 	defer close(h.ended)
 	defer h.cancel()
+	defer context.AfterFunc(life, h.cancel)()
 	h.end(call())
 }
 

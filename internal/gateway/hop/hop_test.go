@@ -23,7 +23,7 @@ func TestCloseCancelsUnfinishedCalls(t *testing.T) {
 				h := hop.New(cancel, func() *recourse.Error { return nil })
 				read := make(chan struct{})
 				var cancelled bool
-				go h.Serve(func() (broken bool) {
+				go h.Serve(t.Context(), func() (broken bool) {
 					if !cancels {
 						h.Header().Set("Content-Length", strconv.Itoa(len(text)))
 					}
