@@ -52,6 +52,7 @@ type call struct {
 	member *memberConn    // and its server: many
 
 	start  *startup         // what it asks if its client starts: route
+	alone  bool             // the server says nothing on the stream, which stays open for what the gateway says: pins
 	later  next             // passes on a stream without an end of its own, once the stages are left: modes, deliver
 	beside *upstream.Beside // what the server's program writes meanwhile: route
 

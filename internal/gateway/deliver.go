@@ -108,6 +108,8 @@ func (m enforcing) handedOver(c *call) end {
 			return end{Why: answer.SessionLost, Err: e}
 		}
 		return answer.Again(e)
+	case resp.Status == http.StatusMethodNotAllowed && method == http.MethodGet && c.hearsPins():
+		c.later = (*call).listenAlone
 	case resp.Status == http.StatusMethodNotAllowed && method != http.MethodPost:
 		return c.reply.PassMethods(c.on.entry.Title)
 	case resp.Status >= http.StatusMultipleChoices:
@@ -136,6 +138,12 @@ func (enforcing) passStream(c *call) {
 		if c.on.editsLists() && event.First && event.Complete && json.Lookup(event.Data, "/result/tools") != nil {
 			event = event.Changed(c.permission().editList(listRequest{c}.pinned(event.Data, true))) // the rest of an answer
 		}
+		if c.hearsPins() {
+			event = c.agreeing(event)
+		}
+		if event == nil {
+			return nil
+		}
 		return c.in.Spoken(event)
 	})
 }
@@ -143,7 +151,7 @@ func (enforcing) passStream(c *call) {
 // stream passes on a stream without an end of its own, each part as spoken returns it if it does, until either side or
 // the gateway ends it. Once it has begun, it has no deadline. It may be open for hours, so it holds no memory of a busier call.
 func (c *call) stream(spoken func(*wire.Part) *wire.Event) {
-	listener, release := c.openStream()
+	listener, release := c.openStream(c.reply.StartEvents)
 	defer release()
 	for c.in.Open(); c.in.Next(); {
 		part := c.in.Part
@@ -161,10 +169,13 @@ func (c *call) stream(spoken func(*wire.Part) *wire.Event) {
 			return
 		}
 	}
+	if c.alone {
+		c.stay()
+	}
 }
 
 // openStream prepares for passing on a stream, and returns who hears what the gateway says on it.
-func (c *call) openStream() (listener *session.Listener, release func()) {
+func (c *call) openStream(begin func()) (listener *session.Listener, release func()) {
 	c.deadline.Stop()
 	resp := c.in.Resp
 	stop := context.AfterFunc(c.on.backend.Streams, func() { _ = resp.Close() }) // ends the reading
@@ -176,7 +187,7 @@ func (c *call) openStream() (listener *session.Listener, release func()) {
 	listener = of.Listen(c.reply.Note)
 	listener.Begin()
 	leave := c.join(listener)
-	c.reply.StartEvents()
+	begin()
 	c.reply.W.Flush()
 	announceTools(of, c.reply.Note)
 	if c.req.method == http.MethodGet { // else the client is first told what it will hear
@@ -209,6 +220,9 @@ func holdOpen(c *call, next next) *failure {
 		return &failure{Err: e, Status: http.StatusMethodNotAllowed, Expected: true}
 	}
 	f := next(c)
+	if f != nil && f.Err != nil && f.Err.Kind == recourse.KindUnknownMethod && c.hearsPins() {
+		return c.listenAlone()
+	}
 	if c.req.method != http.MethodGet {
 		return f
 	}

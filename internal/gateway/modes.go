@@ -84,7 +84,7 @@ func (c *call) edit(text []byte) []byte {
 	if c.req.msg.Method == wire.MethodToolsList && c.req.msg.Cursor == nil {
 		c.on.backend.Lists.Passed(listRequest{c}, json.Lookup(text, "/result"))
 	}
-	if c.req.msg.Method == wire.MethodInitialize && c.on.pins != nil {
+	if (c.req.msg.Method == wire.MethodInitialize || c.req.msg.Method == wire.MethodDiscover) && c.on.pins != nil {
 		text = announcing(text)
 	}
 	c.start.hear(text)

@@ -12,6 +12,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
+	"github.com/recoursehq/recourse/internal/gateway/front"
 	"github.com/recoursehq/recourse/internal/gateway/session"
 	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/policy/pin"
@@ -132,30 +133,84 @@ func (g *Gateway) tellPins(life context.Context, pinned []*endpoint) {
 	}
 }
 
-// announcing returns the answer to initialize, saying that the list of tools may change, whether or not the server's own does: otherwise
-// clients do not listen.
+// announcing returns the answer to initialize or server/discover, saying that the list of tools may change, whether or not the server's
+// own does: otherwise clients do not listen.
 func announcing(text []byte) []byte {
 	return json.Change(text, "result", func(result json.Value) json.Value {
 		return json.Change(result, "capabilities", func(all json.Value) json.Value {
-			return json.Change(all, "tools", func(tools json.Value) json.Value {
-				changing := json.MembersOf(json.Without(tools, "listChanged"))
-				changing.Add("listChanged", json.Value("true"))
-				return changing.AppendTo(nil)
-			})
+			return json.Change(all, "tools", func(tools json.Value) json.Value { return affirmed(tools, "listChanged") })
 		})
 	})
 }
 
+// affirmed returns an object in which that member is true.
+func affirmed(object json.Value, name string) json.Value {
+	all := json.MembersOf(json.Without(object, name))
+	all.Add(name, json.Value("true"))
+	return all.AppendTo(nil)
+}
+
+// hearsPins reports whether the client is told on the stream that it opens when the pins of the server's tools change.
+func (c *call) hearsPins() bool { return c.on.pins != nil && c.hearsTools() }
+
+// hearsTools reports whether the client would be: another configuration may have pins.
+func (c *call) hearsTools() bool {
+	switch {
+	case c.req.nested, c.on.many != nil: // the endpoint with several servers tells its clients itself
+		return false
+	case c.req.method == http.MethodGet:
+		return true
+	default:
+		return c.req.msg.Method == wire.MethodListen && string(json.Lookup(c.req.msg.Params, "/notifications/toolsListChanged")) == "true"
+	}
+}
+
+// agreeing returns what the server says on such a stream, in which it agrees to tell of tools: the gateway does. If it has nothing to tell,
+// its end of the stream is not passed on.
+func (c *call) agreeing(event *wire.Event) *wire.Event {
+	switch {
+	case !event.First || !event.Complete:
+	case string(c.in.Signs.Method) == wire.MethodAcknowledged:
+		agreed := wire.AgreedIn(event.Data)
+		c.alone = agreed.IsEmpty()
+		return event.Changed(json.Change(event.Data, "params", func(params json.Value) json.Value {
+			return json.Change(params, "notifications", func(all json.Value) json.Value { return affirmed(all, "toolsListChanged") })
+		}))
+	case c.alone && c.in.Said() == front.Answer:
+		return nil
+	}
+	return event
+}
+
+// listenAlone opens a stream at a server that has none, on which the gateway tells when the pins of the server's tools change.
+func (c *call) listenAlone() *failure {
+	listener, release := c.openStream(c.reply.BeginEvents)
+	defer release()
+	if c.req.method != http.MethodGet {
+		_ = c.reply.Note(wire.AppendRequest(nil, nil, wire.MethodAcknowledged,
+			fmt.Appendf(nil, `{"_meta":{%q:%s},"notifications":{"toolsListChanged":true}}`, wire.MetaSubscription, c.req.msg.ID)))
+		c.reply.W.Flush()
+		listener.End()
+	}
+	c.stay()
+	return nil
+}
+
+// stay waits until either side ends the stream.
+func (c *call) stay() {
+	select {
+	case <-c.ctx.Done():
+	case <-c.on.backend.Streams.Done():
+	}
+}
+
 // join has a stream told when the pins of the server's tools change, if its client wants to know.
 func (c *call) join(l *session.Listener) (leave func()) {
+	if !c.hearsTools() {
+		return func() {}
+	}
 	var params []byte
-	switch {
-	case c.req.nested || c.on.many != nil: // the endpoint with several servers tells its clients itself
-		return func() {}
-	case c.req.method == http.MethodGet:
-	case string(json.Lookup(c.req.msg.Params, "/notifications/toolsListChanged")) != "true":
-		return func() {}
-	default:
+	if c.req.method != http.MethodGet {
 		params = fmt.Appendf(nil, `{"_meta":{%q:%s}}`, wire.MetaSubscription, c.req.msg.ID)
 	}
 	return c.on.backend.Audience.Join(l, wire.AppendRequest(nil, nil, wire.MethodToolsChanged, params))
