@@ -208,7 +208,7 @@ func (c *call) identify(verified *authn.Identity, of *outer) {
 	case verified.Method == auth.MethodJWT:
 		token, _ = auth.Bearer(c.req.header) // which has been verified
 	}
-	*who = caller{token: token, user: c.req.user, verified: *verified, owner: upstream.CallerOf(all...)}
+	who.token, who.user, who.verified, who.owner = token, c.req.user, *verified, upstream.CallerOf(all...)
 	who.id = who.owner
 	if !proved {
 		who.id = upstream.CallerOf(slices.Concat(sent, user)...)

@@ -15,7 +15,6 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/gateway/deadline"
 	"github.com/recoursehq/recourse/internal/gateway/intake"
-	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/gateway/session"
 	"github.com/recoursehq/recourse/internal/gateway/toollist"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
@@ -46,10 +45,10 @@ type call struct {
 	deadline *deadline.Deadline
 	recheck  *access.Recheck // of a caller who was verified
 
-	in     answer.Inbound // what the server sends: send, with modes and deliver
-	of     *outer         // for a nested call, what it is a part of: many
-	once   *keyed         // it is made once, and this is the first: once
-	member *memberConn    // and its server: many
+	in     *answer.Inbound // what the server sends: send, with modes and deliver
+	of     *outer          // for a nested call, what it is a part of: many
+	once   *keyed          // it is made once, and this is the first: once
+	member *memberConn     // and its server: many
 
 	start  *startup         // what it asks if its client starts: route
 	alone  bool             // the server says nothing on the stream, which stays open for what the gateway says: pins
@@ -286,14 +285,11 @@ func (c *call) release() {
 func (c *call) forget() {
 	clear(c.out.Attempts)
 	c.out.allowance.Clear()
-	*c = call{
-		deadline: c.deadline, recheck: c.recheck,
-		req: request{msg: c.req.msg},
-		out: outcome{Outcome: observe.Outcome{Attempts: c.out.Attempts[:0]}, allowance: c.out.allowance},
-		in:  c.in,
-	}
 	c.req.msg.Reset()
 	c.in.Forget()
+	timer, recheck, msg, in, attempts, allowance := c.deadline, c.recheck, c.req.msg, c.in, c.out.Attempts, c.out.allowance
+	*c = call{}
+	c.deadline, c.recheck, c.req.msg, c.in, c.out.Attempts, c.out.allowance = timer, recheck, msg, in, attempts[:0], allowance
 }
 
 // enter finds the endpoint that the request is for, and holds its backend open until the call has ended. It

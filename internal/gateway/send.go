@@ -98,7 +98,7 @@ func send(a *attempt, _ try) end {
 
 // expect prepares for the server's answer to an attempt.
 func (c *call) expect(a *attempt, resp *wire.Answer) {
-	in, on := &c.in, c.on
+	in, on := c.in, c.on
 	in.Request, in.Era, in.By, in.ID, in.Session = c.req.msg, c.req.era, c.req.id, a.id, a.session
 	in.Server, in.Reader, in.Config, in.Log, in.Large = on.entry, on.reader, c.table.config, c.g.log, c.g.large
 	in.Reply, in.Deadline, in.Resp, in.Cut = &c.reply, c.deadline, resp, ""

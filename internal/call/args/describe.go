@@ -174,7 +174,7 @@ func (v *value) got() json.Value {
 		}
 		return quote(fmt.Sprintf("an object with %d members…", len(v.members)))
 	default:
-		return cutString(v.raw)
+		return cutString(string(v.raw))
 	}
 }
 
@@ -183,7 +183,7 @@ func (v *value) compact(most int) json.Value {
 	if len(v.raw) > 4*maxShown {
 		return nil
 	}
-	compact, err := json.AppendCompact(nil, []byte(v.raw))
+	compact, err := json.AppendCompact(nil, v.raw)
 	if err != nil || utf8.RuneCount(compact) > most {
 		return nil
 	}

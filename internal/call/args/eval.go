@@ -1,6 +1,7 @@
 package args
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -134,10 +135,10 @@ func hasType(n *schemaNode, v *value) bool {
 }
 
 func isInteger(v *value) bool {
-	if !strings.ContainsAny(v.raw, ".eE") {
+	if !bytes.ContainsAny(v.raw, ".eE") {
 		return true
 	}
-	d, ok := parseDecimal(v.raw)
+	d, ok := parseDecimal(string(v.raw))
 	return !ok || d.whole()
 }
 
@@ -182,7 +183,7 @@ func (c *check) number(n *schemaNode, v *value, at *place, out *report) bool {
 	if !isBounded && n.minimum == nil && n.maximum == nil && n.exclusiveMin == nil && n.exclusiveMax == nil && n.multipleOf == nil {
 		return true
 	}
-	d, ok := parseDecimal(v.raw)
+	d, ok := parseDecimal(string(v.raw))
 	if !ok || !c.spend(1+len(v.raw)/16) {
 		return true
 	}
@@ -255,7 +256,7 @@ func (c *check) member(n *schemaNode, m *property, of *value, here *place, out *
 		seen.property(m.name)
 	}
 	if n.propertyNames != nil {
-		name := value{parts: noParts, kind: '"', raw: string(quote(m.name))}
+		name := value{parts: noParts, kind: '"', raw: quote(m.name)}
 		if !c.eval(n.propertyNames, &name, here, nil, nil) {
 			ok = c.fail(out, leaf{at: here, rule: "propertyNames", node: n})
 		}

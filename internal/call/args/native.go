@@ -11,7 +11,7 @@ const typeInteger = "integer"
 var mostInteger, leastInteger = decimal{digits: "92", exp: 17}, decimal{negative: true, digits: "92", exp: 17}
 
 func isFloat(v *value) bool {
-	_, err := strconv.ParseFloat(v.raw, 64)
+	_, err := strconv.ParseFloat(string(v.raw), 64)
 	return err == nil
 }
 

@@ -1,6 +1,7 @@
 package args
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strconv"
@@ -26,8 +27,8 @@ var (
 type value struct {
 	*parts
 
-	kind json.Kind // n t f " 0 { [
-	raw  string    // its text, part of the input
+	kind json.Kind  // n t f " 0 { [
+	raw  json.Value // its text, part of the input
 }
 
 // parts are what a value consists of.
@@ -66,13 +67,13 @@ func (v *parts) member(name string) *value {
 type parser struct {
 	lex   lexer.Lexer
 	input []byte
-	copy  string // of the input, for values to be parts of
-	left  int    // values that may still follow
+	names strings.Builder // of members, one after the other
+	left  int             // values that may still follow
 }
 
 // parse reads one JSON text of bounded depth and size, in which no object has a name twice.
 func parse(input []byte) (*value, error) {
-	p := parser{lex: lexer.Lexer{Strict: true}, input: input, copy: string(input), left: maxValues}
+	p := parser{lex: lexer.Lexer{Strict: true}, input: input, left: maxValues}
 	v := new(value)
 	if err := p.value(v, p.next()); err != nil {
 		return nil, err
@@ -88,8 +89,12 @@ func (p *parser) next() lexer.Token {
 	return token
 }
 
-// text returns the text of the latest token.
-func (p *parser) text() string { return p.copy[p.lex.Start:p.lex.Pos] }
+// name returns the name that the latest token is.
+func (p *parser) name() string {
+	start := p.names.Len()
+	p.names.Write(unquoted(p.input[p.lex.Start:p.lex.Pos]))
+	return p.names.String()[start:]
+}
 
 // value reads the value that begins with token.
 func (p *parser) value(v *value, token lexer.Token) error {
@@ -113,12 +118,12 @@ func (p *parser) value(v *value, token lexer.Token) error {
 	case lexer.Failed:
 		err = p.lex.Err
 	default:
-		v.kind = json.Kind(p.copy[start])
+		v.kind = json.Kind(p.input[start])
 		if token == lexer.Number {
 			v.kind = '0'
 		}
 	}
-	v.raw = p.copy[start:p.lex.Pos]
+	v.raw = p.input[start:p.lex.Pos]
 	return err
 }
 
@@ -139,7 +144,7 @@ func (p *parser) object(v *value) error {
 		if token != lexer.Name {
 			return p.lex.End()
 		}
-		name := (&value{raw: p.text()}).text()
+		name := p.name()
 		if len(v.members) < fewNames && v.member(name) != nil {
 			return errRepeated
 		}
@@ -183,12 +188,12 @@ func (p *parser) array(v *parts) error {
 }
 
 // more guesses how many items follow so many in as many bytes: not all that may be, since the rest of the text may hold other things.
-func (p *parser) more(items, bytes int) int {
+func (p *parser) more(items, size int) int {
 	const some, times = 4, 8
 	if items < some {
 		return some
 	}
-	rest := (len(p.input) - p.lex.Pos) / max(bytes/items, 1)
+	rest := (len(p.input) - p.lex.Pos) / max(size/items, 1)
 	return max(min(rest, p.left-reserved, times*items), some)
 }
 
@@ -212,12 +217,15 @@ func (p *parser) skip(token lexer.Token) error {
 }
 
 // text returns the text of a string. It is made on demand: most rules only need the type.
-func (v *value) text() string {
-	if strings.IndexByte(v.raw, '\\') < 0 {
-		return v.raw[1 : len(v.raw)-1]
+func (v *value) text() string { return string(unquoted(v.raw)) }
+
+// unquoted returns the text of a string.
+func unquoted(raw []byte) []byte {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw[1 : len(raw)-1]
 	}
-	text, _ := json.AppendUnquote(nil, v.raw) // the decoder has accepted it
-	return string(text)
+	text, _ := json.AppendUnquote(nil, raw) // the lexer has accepted it
+	return text
 }
 
 // canonical returns a spelling that two values share if and only if they are equal: 1.0 is 1, and the order
@@ -249,16 +257,16 @@ func (v *value) writeCanonical(b *strings.Builder) {
 	case '"':
 		writeText(b, v.text())
 	case '0':
-		if d, ok := parseDecimal(v.raw); ok {
+		if d, ok := parseDecimal(string(v.raw)); ok {
 			if d.negative {
 				b.WriteByte('-')
 			}
 			b.WriteString(d.digits + "e" + strconv.Itoa(d.exp))
 			return
 		}
-		b.WriteString(v.raw)
+		b.Write(v.raw)
 	default:
-		b.WriteString(v.raw)
+		b.Write(v.raw)
 	}
 }
 

@@ -36,7 +36,7 @@ func FuzzParse(f *testing.F) {
 
 func compare(t *testing.T, v *value, raw json.Value) {
 	t.Helper()
-	if v.raw != string(raw) || v.kind != raw.Kind() {
+	if !bytes.Equal(v.raw, raw) || v.kind != raw.Kind() {
 		t.Fatalf("%c %q, want %q", v.kind, v.raw, raw)
 	}
 	members := json.MembersOf(raw)

@@ -69,8 +69,8 @@ type Inbound struct {
 func NewInbound(
 	masker func() *redact.Masker, links func(string) bool, notice func(*wire.Signs), unmet func([]byte) *recourse.Error,
 	edit func([]byte) []byte,
-) Inbound {
-	return Inbound{
+) *Inbound {
+	return &Inbound{
 		Messages: new(wire.MessageReader),
 		Masker:   masker, Links: links, Notice: notice, Unmet: unmet, Edit: edit,
 	}

@@ -72,12 +72,12 @@ func (in *Inbound) Pass(ctx context.Context) End {
 }
 
 // nextPart reads the next message, or piece of one.
-func (in *Inbound) nextPart() (ok bool) {
+func (in *Inbound) nextPart() bool {
 	if in.Wait == nil {
 		return in.Next()
 	}
-	in.Wait(func() { ok = in.Next() })
-	return ok
+	in.Wait(func() { in.Next() })
+	return in.Err == nil
 }
 
 // takeWhole handles a message that arrived complete. The answer goes on unless the message ends it.

@@ -216,14 +216,15 @@ func (t *Lists) drop(l *List) {
 func (t *Lists) current(slot *listSlot, newerThan time.Time) *List {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	l := slot.list
-	switch resting := l != nil && time.Now().Before(l.rests); {
-	case resting && slot.stale: // it is out of date
+	l, now := slot.list, time.Now()
+	switch {
+	case l == nil:
+		return nil
+	case now.Before(l.rests) && slot.stale: // it is out of date
 		return &List{failed: true}
-	case resting:
+	case now.Before(l.rests):
 		return l
-	}
-	if l == nil || slot.stale && !l.failed || time.Now().After(l.expires) || l.fetched.Before(newerThan) && !l.failed {
+	case slot.stale && !l.failed, now.After(l.expires), l.fetched.Before(newerThan) && !l.failed:
 		return nil
 	}
 	return l

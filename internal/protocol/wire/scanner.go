@@ -92,10 +92,9 @@ type Scanner struct {
 
 // Reset makes s ready for a new text and keeps its memory.
 func (s *Scanner) Reset() {
-	*s = Scanner{
-		cut: s.cut[:0], name: s.name[:0],
-		id: s.id[:0], method: s.method[:0], resultType: s.resultType[:0], kind: s.kind[:0],
-	}
+	s.lex, s.at, s.seen, s.signs = lexer.Lexer{}, tracker{}, 0, Signs{}
+	s.cut, s.name = s.cut[:0], s.name[:0]
+	s.id, s.method, s.resultType, s.kind = s.id[:0], s.method[:0], s.resultType[:0], s.kind[:0]
 }
 
 // Signs returns what has been noticed so far.
