@@ -119,8 +119,7 @@ func TestAPIBodiesInTheContractsForm(t *testing.T) {
 			recourse.KindConflict,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		testkit.Virtual(t, name, func(t *testing.T) {
 			p := gatewaytest.StartProvider(t, func(w http.ResponseWriter, _ *http.Request) {
 				media := "application/json"
 				if !strings.HasPrefix(tt.body, "{") {

@@ -25,8 +25,7 @@ func TestEffectsOfWritesAtAnAPI(t *testing.T) {
 			continue
 		}
 		for name, body := range bodies {
-			t.Run(fmt.Sprint(status, " ", name), func(t *testing.T) {
-				t.Parallel()
+			testkit.Virtual(t, fmt.Sprint(status, " ", name), func(t *testing.T) {
 				p := gatewaytest.StartProvider(t, func(w http.ResponseWriter, _ *http.Request) { testkit.WriteJSON(w, status, body) })
 				_, a := callAPI(t, gatewaytest.StartAPI(t, p, gatewaytest.Orders).Client(t, testkit.Modern), "orders_create", `{"item":"hay"}`)
 				e := gatewaytest.Record(t, a)
