@@ -10,6 +10,7 @@ CALLS ?= 200000
 TIMEOUT ?= 10m
 PLATFORMS := darwin/arm64 windows/amd64
 GOLANGCI_LINT := .tools/bin/golangci-lint
+GORELEASER := .tools/bin/goreleaser
 
 .PHONY: help
 help: ## List the targets
@@ -82,7 +83,7 @@ test-long: ## Run the tests that take long, which test leaves out
 
 .PHONY: test-dist
 test-dist: TIMEOUT := 15m
-test-dist: ## Build a release, and look into it
+test-dist: $(GORELEASER) ## Build a release, and look into it
 	@cd tools/dist && go test -timeout $(TIMEOUT) ./...
 
 .PHONY: charts
@@ -177,8 +178,18 @@ cross: ## Compile all packages for darwin and windows; test-dist links the progr
 	done
 
 .PHONY: dist
-dist: ## Build a release into ./dist: archives, packages, an image, a bill of materials, checksums
-	@cd tools/dist && go run . -root ../.. -out ../../dist
+dist: $(GORELEASER) ## Build a release into ./dist: archives, packages, bills of materials, checksums; with Docker, an image
+	@PATH="$(CURDIR)/.tools/bin:$$PATH" $(GORELEASER) release --clean --skip=publish \
+		$$(git describe --exact-match --tags >/dev/null 2>&1 || echo --snapshot) $$(docker info >/dev/null 2>&1 || echo --skip=docker)
+
+.PHONY: release
+release: $(GORELEASER) ## Build the release of the tag that is checked out, and publish it with the notes in NOTES: the workflow does that
+	@PATH="$(CURDIR)/.tools/bin:$$PATH" $(GORELEASER) release --clean --release-notes "$(NOTES)"
+
+$(GORELEASER): tools/dist/go.mod tools/dist/go.sum
+	@echo "building $@, once"
+	@cd tools/dist && CGO_ENABLED=0 GOBIN="$(CURDIR)/.tools/bin" go install tool
+	@touch $@
 
 .PHONY: clean
 clean: ## Remove what make built and installed
