@@ -220,8 +220,9 @@ func holdOpen(c *call, next next) *failure {
 		return &failure{Err: e, Status: http.StatusMethodNotAllowed, Expected: true}
 	}
 	f := next(c)
-	if f != nil && f.Err != nil && f.Err.Kind == recourse.KindUnknownMethod && c.hearsPins() {
-		return c.listenAlone()
+	if f != nil && f.Err != nil && f.Err.Kind == recourse.KindUnknownMethod && c.in.Resp != nil && c.hearsPins() {
+		c.later = (*call).listenAlone
+		return nil
 	}
 	if c.req.method != http.MethodGet {
 		return f

@@ -47,10 +47,7 @@ func (m enforcing) answer(c *call) end {
 	case c.in.Resp.Status != http.StatusOK:
 		return m.refusal(c)
 	case c.in.Resp.Stream && c.req.msg.Method == wire.MethodListen: // a stream without an end of its own
-		m.passStream(c)
-		if refusal := access.Lapsed(c.ctx); refusal != nil {
-			return c.refuseLapsed(refusal).End()
-		}
+		c.later = func(c *call) *failure { return translate(c, m.listen) }
 		return end{Why: answer.Answered}
 	}
 	end := c.in.Pass(c.ctx)
@@ -58,6 +55,15 @@ func (m enforcing) answer(c *call) end {
 		return m.aboutAccount(c, end.Failure)
 	}
 	return end
+}
+
+// listen passes on what a server tells a client that listens.
+func (m enforcing) listen(c *call) *failure {
+	m.passStream(c)
+	if refusal := access.Lapsed(c.ctx); refusal != nil {
+		return c.refuseLapsed(refusal)
+	}
+	return nil
 }
 
 // notice looks at a message from the server that is not an answer.
@@ -111,13 +117,11 @@ func (o observing) answer(c *call) end {
 	report := func(e *recourse.Error) { o.observe(c, e) }
 	method, status, streams := c.req.method, c.in.Resp.Status, c.in.Resp.Stream
 	switch {
-	case streams && method == http.MethodGet:
+	case streams && c.req.lasts():
 		c.later = func(c *call) *failure {
 			c.stream(unchanged)
 			return nil
 		}
-	case streams && c.req.msg.Method == wire.MethodListen:
-		c.stream(unchanged)
 	case status == http.StatusOK && c.req.asks():
 		return c.in.Watch(c.ctx, report)
 	case c.on.passesAuth(status):

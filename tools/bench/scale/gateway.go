@@ -35,7 +35,7 @@ func playGateway(file string) (code int) {
 
 // playBare serves streams at an address, until its input ends.
 func playBare(address string) (code int) {
-	server := http.Server{Addr: address, Handler: http.HandlerFunc(serveStreams)}
+	server := http.Server{Addr: address, Handler: http.HandlerFunc(serveModern)}
 	context.AfterFunc(answering(), func() { _ = server.Close() })
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		fmt.Fprintln(os.Stderr, err)

@@ -38,6 +38,7 @@ type figure struct {
 
 var subjects = []subject{
 	streams,
+	listens,
 	lists,
 	limits,
 	consoles,
