@@ -38,7 +38,7 @@ type call struct {
 	trace   spanContext      // send, many
 	reply   answer.Reply     // the only way back to the client: any stage
 	out     outcome          // how the call is going, and how it ended: any stage
-	sent    attempt          // the last attempt: repeat
+	sent    attempt          // the last attempt: repeat, until finish passes on a stream
 
 	ctx      context.Context
 	cancel   context.CancelCauseFunc

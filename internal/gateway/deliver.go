@@ -98,10 +98,7 @@ func (m enforcing) handedOver(c *call) end {
 	method, resp := c.req.method, c.in.Resp
 	switch {
 	case method == http.MethodGet && resp.Stream:
-		c.later = func(c *call) *failure {
-			m.passStream(c) // its end is not a failure: the client opens it again
-			return nil
-		}
+		c.later = passStream
 	case c.reply.Started: // a stream that is held open continues or ends
 		e := c.in.Undelivered()
 		if k := c.keeper(); k.hasLost(c.ctx, c.in.Session, resp.Status, e) {
@@ -120,9 +117,10 @@ func (m enforcing) handedOver(c *call) end {
 	return end{Why: answer.Answered}
 }
 
-// passStream passes on a stream without an end of its own, its messages masked.
-func (enforcing) passStream(c *call) {
+// passStream passes on a stream without an end of its own, its messages masked. Its end is not a failure: the client opens it again.
+func passStream(c *call) *failure {
 	dropped := false
+	c.mask = nil // the stream has no end: each message has a budget of its own
 	c.stream(func(part *wire.Part) *wire.Event {
 		if part.First {
 			dropped = !part.Complete && !part.Other && c.in.TooLongToMask()
@@ -130,7 +128,7 @@ func (enforcing) passStream(c *call) {
 		if dropped {
 			return nil
 		}
-		c.mask = nil // the stream has no end: each message has a budget of its own
+		defer func() { c.mask = nil }()
 		event := &part.Event
 		if event.First && event.Complete && c.in.Signs != nil && c.in.Forged() {
 			event = event.Changed(answer.WithoutRecord(event.Data))
@@ -146,6 +144,7 @@ func (enforcing) passStream(c *call) {
 		}
 		return c.in.Spoken(event)
 	})
+	return nil
 }
 
 // stream passes on a stream without an end of its own, each part as spoken returns it if it does, until either side or

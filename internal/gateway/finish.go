@@ -40,6 +40,7 @@ const maxTries = 16
 func finish(c *call, next next) *failure {
 	f := c.caught(next)
 	if c.later != nil && f == nil && !c.reply.Broken {
+		c.sent = attempt{}
 		f = c.caught(c.later) // it may take hours, which here need little of the stack
 		_ = c.in.Resp.Close() // either side has ended it
 	}

@@ -47,7 +47,7 @@ func (m enforcing) answer(c *call) end {
 	case c.in.Resp.Status != http.StatusOK:
 		return m.refusal(c)
 	case c.in.Resp.Stream && c.req.msg.Method == wire.MethodListen: // a stream without an end of its own
-		c.later = func(c *call) *failure { return translate(c, m.listen) }
+		c.later = listen
 		return end{Why: answer.Answered}
 	}
 	end := c.in.Pass(c.ctx)
@@ -58,10 +58,10 @@ func (m enforcing) answer(c *call) end {
 }
 
 // listen passes on what a server tells a client that listens.
-func (m enforcing) listen(c *call) *failure {
-	m.passStream(c)
+func listen(c *call) *failure {
+	_ = passStream(c) // it does not fail
 	if refusal := access.Lapsed(c.ctx); refusal != nil {
-		return c.refuseLapsed(refusal)
+		return translate(c, func(c *call) *failure { return c.refuseLapsed(refusal) })
 	}
 	return nil
 }

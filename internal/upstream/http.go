@@ -91,17 +91,17 @@ func (h *HTTP) Do(ctx context.Context, req *Request) (*wire.Answer, error) {
 	}
 	withoutReplay(header)
 	method, body := cmp.Or(req.Method, http.MethodPost), req.text()
-	if method == http.MethodPost && len(body) > 0 && h.request.URL.Scheme == "http" {
-		resp, err := h.client.Post(ctx, to, header, body) //nolint:bodyclose // the answer has it
-		if err != nil {
-			return nil, Broken(ctx, h.name, err)
+	if h.request.URL.Scheme == "http" && (method == http.MethodPost && len(body) > 0 || method == http.MethodGet && len(body) == 0) {
+		send := h.client.Post
+		switch {
+		case method == http.MethodGet:
+			stream := *to
+			stream.Method = method
+			to, send = &stream, h.client.Open
+		case header.Get(wire.HeaderMethod) == wire.MethodListen:
+			send = h.client.Open
 		}
-		return wire.OverHTTP(resp), nil
-	}
-	if method == http.MethodGet && len(body) == 0 && h.request.URL.Scheme == "http" {
-		stream := *to
-		stream.Method = method
-		resp, err := h.client.Get(ctx, &stream, header) //nolint:bodyclose // the answer has it
+		resp, err := send(ctx, to, header, body) //nolint:bodyclose // the answer has it
 		if err != nil {
 			return nil, Broken(ctx, h.name, err)
 		}

@@ -78,7 +78,7 @@ func (p poster) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet && r.Body == nil {
 		to := r.WithContext(context.Background())
 		to.Header = nil
-		resp, err := p.Get(r.Context(), to, r.Header)
+		resp, err := p.Open(r.Context(), to, r.Header, nil)
 		if err == nil {
 			resp.Request = r
 		}

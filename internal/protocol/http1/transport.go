@@ -45,11 +45,7 @@ func NewTransport(standard *http.Transport) *Transport {
 // the error is the dialer's; after that, it is the cause of a context that has ended, or an error of the connection.
 func (t *Transport) Post(ctx context.Context, to *http.Request, header http.Header, body []byte) (*http.Response, error) {
 	if to.Method != http.MethodPost || !isPlain(to) || !isShort(int64(len(body))) || !t.serves(ctx, to, header) {
-		r := to.WithContext(ctx)
-		r.Header, r.ContentLength = header, int64(len(body))
-		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-		r.Body, _ = r.GetBody() // there is no error
-		return t.standard.RoundTrip(r)
+		return t.ask(ctx, to, header, body)
 	}
 	c, err := t.take(ctx, addressOf(to))
 	if err != nil {
@@ -63,23 +59,35 @@ func (t *Transport) Post(ctx context.Context, to *http.Request, header http.Head
 	return t.send(ctx, c, to)
 }
 
-// Get sends to with that context and header, without a body. A simple request gets a connection of its own, which holds little while the
-// answer is an open stream.
-func (t *Transport) Get(ctx context.Context, to *http.Request, header http.Header) (*http.Response, error) {
-	if to.Method != http.MethodGet || !isPlain(to) || to.Body != nil || !t.serves(ctx, to, header) {
-		r := to.WithContext(ctx)
-		r.Header = header
-		return t.standard.RoundTrip(r)
+// ask sends a request through the transport behind.
+func (t *Transport) ask(ctx context.Context, to *http.Request, header http.Header, body []byte) (*http.Response, error) {
+	r := to.WithContext(ctx)
+	r.Header = header
+	if len(body) > 0 {
+		r.ContentLength = int64(len(body))
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		r.Body, _ = r.GetBody() // there is no error
+	}
+	return t.standard.RoundTrip(r)
+}
+
+// Open is for a request, a POST with a body or a GET without, whose answer is a stream. A simple one gets a connection of its own, which
+// holds little while the stream is open.
+func (t *Transport) Open(ctx context.Context, to *http.Request, header http.Header, body []byte) (*http.Response, error) {
+	simple := to.Method == http.MethodGet && len(body) == 0 || to.Method == http.MethodPost && isShort(int64(len(body)))
+	if !simple || !isPlain(to) || to.Body != nil || !t.serves(ctx, to, header) {
+		return t.ask(ctx, to, header, body)
 	}
 	c, err := t.dial(ctx, addressOf(to), streamBuffer)
 	if err != nil {
 		return nil, err
 	}
 	c.single = true
-	if c.out, err = appendHead(nil, to, header, 0, t.standard.DisableKeepAlives); err != nil {
+	if c.out, err = appendHead(nil, to, header, int64(len(body)), t.standard.DisableKeepAlives); err != nil {
 		c.close()
 		return nil, err
 	}
+	c.out = append(c.out, body...)
 	return c.roundTrip(ctx, to)
 }
 

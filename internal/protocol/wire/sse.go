@@ -16,6 +16,7 @@ const DefaultWindow = 256 << 10
 const (
 	firstEvents = 256      // most streams of a server's own say little
 	readSize    = 32 << 10 // the most that one read takes
+	patience    = 100      // reads in a row that return nothing
 	keptBuffer  = 64 << 10 // a larger buffer is not kept by Reset
 	maxField    = 1 << 10  // the longest id, event or retry value that is understood
 )
@@ -54,6 +55,7 @@ type Event struct {
 // It is not safe for concurrent use.
 type EventReader struct {
 	src    io.Reader
+	empty  int   // reads of it in a row that have returned nothing
 	err    error // of src, to be returned when buf is used up
 	window int
 
@@ -188,8 +190,22 @@ func (r *EventReader) end() error {
 	return r.err
 }
 
-// fill reads once. It is called when the buffer is used up.
-func (r *EventReader) fill() {
+// fill reads once. It is called when the buffer is used up. What waits in it, maybe for hours, should need little of the stack.
+func (r *EventReader) fill() { r.took(r.src.Read(r.space())) }
+
+// took takes in what a read has returned.
+func (r *EventReader) took(n int, err error) {
+	r.buf, r.err = r.buf[:len(r.buf)+n], err
+	switch r.empty++; {
+	case n > 0 || err != nil:
+		r.empty = 0
+	case r.empty >= patience:
+		r.err = io.ErrNoProgress
+	}
+}
+
+// space returns where to read to.
+func (r *EventReader) space() []byte {
 	if r.start > 0 {
 		n := copy(r.buf, r.buf[r.start:])
 		r.buf = r.buf[:n]
@@ -199,17 +215,7 @@ func (r *EventReader) fill() {
 	if len(r.buf) == cap(r.buf) {
 		r.grow()
 	}
-	space := r.buf[len(r.buf):min(cap(r.buf), len(r.buf)+readSize)]
-	const patience = 100 // reads in a row that return nothing
-	for range patience {
-		n, err := r.src.Read(space)
-		r.buf = r.buf[:len(r.buf)+n]
-		r.err = err
-		if n > 0 || err != nil {
-			return
-		}
-	}
-	r.err = io.ErrNoProgress
+	return r.buf[len(r.buf):min(cap(r.buf), len(r.buf)+readSize)]
 }
 
 func (r *EventReader) grow() {

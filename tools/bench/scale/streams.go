@@ -134,7 +134,8 @@ func serveModern(w http.ResponseWriter, r *http.Request) {
 			`"io.modelcontextprotocol/subscriptionId":1},"notifications":{"toolsListChanged":true}}}`+"\n\n")
 	case "server/discover":
 		body, _ := io.ReadAll(r.Body)
-		answer(w, body, `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"ttlMs":0,"cacheScope":"private"}`)
+		answer(w, body, `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"ttlMs":0,`+
+			`"cacheScope":"private"}`)
 	default:
 		serve(w, r, echoTool)
 	}
