@@ -204,7 +204,7 @@ func (c *call) identify(verified *authn.Identity, of *outer) {
 	token := ""
 	switch {
 	case of != nil:
-		token = of.who.token
+		token = of.token
 	case verified.Method == auth.MethodJWT:
 		token, _ = auth.Bearer(c.req.header) // which has been verified
 	}

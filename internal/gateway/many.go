@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
@@ -138,8 +139,7 @@ func (on *endpoint) listsOf(r *upstream.Request) upstream.Caller {
 	case on.grants == nil || of == nil:
 		return r.Caller
 	}
-	who := of.who.verified
-	return upstream.CallerOf(string(r.Caller[:]), strings.Join(who.Roles, "\n"), strings.Join(who.Scopes, "\n"))
+	return upstream.CallerOf(string(r.Caller[:]), strings.Join(of.verified.Roles, "\n"), strings.Join(of.verified.Scopes, "\n"))
 }
 
 // manyServer returns the endpoint's server if it has not changed, or nil.
@@ -164,7 +164,7 @@ func placeOf(on *endpoint) string {
 // asOuter returns the request as the calls see it that are made for it.
 func (c *call) asOuter() *outer {
 	o := &outer{
-		who: caller{user: c.who.user, token: c.who.token, verified: c.who.verified}, id: c.req.id,
+		user: c.who.user, token: c.who.token, verified: c.who.verified, id: c.req.id,
 		name: c.on.entry.Name, trace: c.trace, stdio: c.req.stdio,
 		apart: slices.Clone(c.req.identifiedBy(identityWords(&c.who.verified))),
 	}
@@ -211,13 +211,15 @@ func (p permission) memberReads(offered string) bool {
 // An outer is a request at an endpoint with several servers, as seen by the calls that are made for it at the
 // servers. It may outlive its own call.
 type outer struct {
-	who   caller
-	from  *http.Request // as the call's own, without headers
-	id    string
-	name  string // of the endpoint
-	stdio bool
-	trace spanContext
-	apart []string // tells the client apart at a program that is not shared
+	user     string // as in its own caller
+	token    string
+	verified authn.Identity
+	from     *http.Request // as the call's own, without headers
+	id       string
+	name     string // of the endpoint
+	stdio    bool
+	trace    spanContext
+	apart    []string // tells the client apart at a program that is not shared
 
 	relayed bool // a server answers it
 	free    bool // limits do not charge for its answer
@@ -328,7 +330,7 @@ func (c *call) over(h *hop.Hop) (*wire.Answer, bool) {
 // call returns the call for a request that another endpoint has let in.
 func (m *memberConn) call(ctx context.Context, of *outer, r *upstream.Request, h *hop.Hop) (*call, error) {
 	c := m.on.g.nestedCall(ctx, r.Header, of.from, h)
-	c.req.id, c.req.stdio, c.req.era, c.req.user = of.id, of.stdio, wire.Modern, of.who.user
+	c.req.id, c.req.stdio, c.req.era, c.req.user = of.id, of.stdio, wire.Modern, of.user
 	c.member, c.of = m, of
 	c.req.body, c.req.parsed = r.Body, r.Message
 	if r.Message != nil {
@@ -338,7 +340,7 @@ func (m *memberConn) call(ctx context.Context, of *outer, r *upstream.Request, h
 		c.release()
 		return nil, m.on.removed()
 	}
-	verified := of.who.verified
+	verified := of.verified
 	verified.Headers = nil // so that forwarded headers tell callers apart there
 	c.identify(&verified, of)
 	c.trace = of.traced(m.relays)

@@ -178,6 +178,8 @@ func (r *Reply) Relay(piece *wire.Event, stream bool, is front.Said) {
 		r.StartEvents()
 	case r.rewrite != nil: // it changes the length
 		r.Head(0, false)
+	case piece.First && piece.Complete:
+		r.Head(int64(len(piece.Data)), false)
 	default:
 		r.Head(r.From.Length, false)
 	}

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -61,10 +60,13 @@ func (h *Hop) Serve(life context.Context, call func() (broken bool)) {
 func (h *Hop) Answer() (resp *wire.Answer, ok bool) {
 	select {
 	case resp = <-h.begun:
-		return resp, true
 	case <-h.ended:
-		return nil, false
+		select {
+		case resp = <-h.begun: // as a whole, just before
+		default:
+		}
 	}
+	return resp, resp != nil
 }
 
 // end ends the answer.
@@ -77,7 +79,7 @@ func (h *Hop) end(broken bool) {
 			_ = h.out.Send(&wire.Part{Event: wire.Event{Complete: true, Retry: -1}}) // nobody may read it any more
 		}
 		h.out.End(nil)
-	case h.status != 0 && !broken:
+	case h.status != 0 && !h.handed && !broken:
 		h.hand(wire.Respond(h.status, nil))
 	}
 }
@@ -125,7 +127,7 @@ func (h *Hop) Write(p []byte) (int, error) {
 func (h *Hop) send(part *wire.Part) (int, error) {
 	h.Flush()
 	if h.out == nil {
-		return 0, fmt.Errorf("more than %v bytes: %w", h.header["Content-Length"], http.ErrContentLength)
+		return 0, http.ErrContentLength
 	}
 	if err := h.out.Send(part); err != nil {
 		return 0, err
@@ -146,7 +148,8 @@ func (h *Hop) Flush() {
 
 func (h *Hop) hand(resp *wire.Answer) {
 	h.handed = true
-	resp.Header, resp.Failure = h.header.Clone(), h.fail
+	resp.Header, resp.Failure = h.header, h.fail
+	h.header = http.Header{} // it no longer counts
 	h.begun <- resp.Until(closer{h})
 }
 

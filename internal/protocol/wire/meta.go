@@ -2,6 +2,8 @@ package wire
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
@@ -36,13 +38,20 @@ func (m *Message) PutMeta(members []byte) Edit {
 	return Edit{At: Span{Start: at.Start + 1, End: at.Start + 1}, With: with}
 }
 
-// WithoutIntroduction returns the members of a _meta except those that only the modern era has. If it
+// WithoutIntroduction returns the members of a _meta, by their names, except those that only the modern era has. If it
 // is not an object, there are none.
-func WithoutIntroduction(meta []byte) (members map[string]json.Value) {
-	_ = json.Unmarshal(meta, &members)
-	for _, name := range []string{MetaProtocolVersion, MetaClientInfo, MetaClientCapabilities, MetaLogLevel} {
-		delete(members, name)
+func WithoutIntroduction(meta json.Value) (members json.Members) {
+	if meta.Kind() != '{' {
+		return nil
 	}
+	_ = json.Parts(meta, func(name string, value json.Value) { // it is part of a message
+		switch name {
+		case MetaProtocolVersion, MetaClientInfo, MetaClientCapabilities, MetaLogLevel:
+		default:
+			members.Add(name, value)
+		}
+	})
+	slices.SortFunc(members, func(a, b json.Member) int { return strings.Compare(a.Name, b.Name) })
 	return members
 }
 

@@ -92,7 +92,7 @@ func eraOf(header http.Header) wire.Era {
 
 func (b *Bridge) doModern(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	if b.p.Eras.Of(wire.Modern) == peer.No {
-		resp, err := b.legacy.Do(ctx, r.Clone(), false)
+		resp, err := b.legacy.Do(ctx, r, false)
 		if !errors.Is(err, peer.ErrOtherEra) {
 			return resp, err
 		}
@@ -132,7 +132,7 @@ func (b *Bridge) cross(ctx context.Context, r *upstream.Request, again bool) (*w
 	if err != nil || speaks != peer.No {
 		return nil, err
 	}
-	resp, err := b.legacy.Do(ctx, r.Clone(), again)
+	resp, err := b.legacy.Do(ctx, r, again)
 	if errors.Is(err, peer.ErrOtherEra) {
 		b.p.Eras.Forget()
 		return nil, nil
@@ -148,7 +148,7 @@ func isRequest(header http.Header) bool {
 
 func (b *Bridge) doLegacy(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	if b.p.Eras.Of(wire.Legacy) == peer.No || b.modern.Owns(r.Header) {
-		resp, err := b.modern.Do(ctx, r.Clone())
+		resp, err := b.modern.Do(ctx, r)
 		if !errors.Is(err, peer.ErrOtherEra) {
 			return resp, err
 		}
@@ -165,7 +165,7 @@ func (b *Bridge) doLegacy(ctx context.Context, r *upstream.Request) (*wire.Answe
 	if text, err := peer.Keep(resp); err != nil || !peer.MaySendAgain(r.Message.Method, text) {
 		return resp, nil
 	}
-	bridged, err := b.modern.Do(ctx, r.Clone())
+	bridged, err := b.modern.Do(ctx, r)
 	if errors.Is(err, peer.ErrOtherEra) {
 		b.p.Eras.Forget()
 		return resp, nil

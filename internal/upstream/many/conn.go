@@ -148,13 +148,13 @@ func refused(kind recourse.Kind) *recourse.Error {
 	return recourse.New(kind, "").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 }
 
-// requestTo returns a request for a server: r's message with the edits.
+// requestTo returns a request for a server: r's message with the edits, and r's own headers.
 func requestTo(r *upstream.Request, edits ...wire.Edit) *upstream.Request {
-	to := r.Clone()
+	to := *r
 	if text := r.Message.Raw; len(edits) > 0 {
 		to.Message, to.Body = nil, wire.Splice(make([]byte, 0, len(text)+64), text, edits...)
 	}
-	return to
+	return &to
 }
 
 // askFor returns a request by the endpoint itself on behalf of the sender of r.

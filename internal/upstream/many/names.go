@@ -21,7 +21,7 @@ func (c *Conn) named(ctx context.Context, r *upstream.Request, k *listKind) (*wi
 	return c.pass(ctx, r, s, local)
 }
 
-// pass passes a request on to a server, using the server's own name for the item, local.
+// pass passes a request on to a server, using the server's own name for the item, local. The request's headers go with it.
 func (c *Conn) pass(ctx context.Context, r *upstream.Request, s *Source, local string) (*wire.Answer, error) {
 	var edits []wire.Edit
 	if local != r.Message.Name {

@@ -19,7 +19,7 @@ func (c *Conn) read(ctx context.Context, r *upstream.Request) (*wire.Answer, err
 		return nil, e
 	}
 	for {
-		resp, err := c.pass(ctx, r, servers[0], r.Message.Name)
+		resp, err := c.pass(ctx, r.Clone(), servers[0], r.Message.Name)
 		if servers = servers[1:]; err != nil || len(servers) == 0 || !isUnknownResource(resp) {
 			return resp, err
 		}

@@ -28,8 +28,6 @@ type exchange struct {
 	body   []byte
 	beside *upstream.Beside
 
-	purpose []byte // of the states that are given out for it
-
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	said   chan said   // messages from the server to the current turn
@@ -71,7 +69,7 @@ type ending struct {
 func (s *session) newCall(at *opened, r *upstream.Request) *exchange {
 	m := r.Message
 	c := &exchange{
-		s: s, at: at, header: r.Header.Clone(), id: s.srv.p.NewID(), method: m.Method, beside: r.Beside, purpose: purposeOf(r),
+		s: s, at: at, header: r.Header.Clone(), id: s.srv.p.NewID(), method: m.Method, beside: r.Beside,
 		said: make(chan said), ending: make(chan ending, 1),
 	}
 	peer.WithoutEra(c.header)

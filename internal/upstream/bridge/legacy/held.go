@@ -35,7 +35,7 @@ func (srv *Bridge) keepCall(c *exchange, q *question) (state string, ok bool) {
 	c.hold, c.question = srv.lastHold, q
 	srv.hold(c)
 	name := binary.BigEndian.AppendUint64(nil, uint64(c.hold))
-	return statePrefix + srv.seal.Seal(name, c.purpose), true
+	return statePrefix + srv.seal.Seal(name, c.purpose()), true
 }
 
 // statePrefix distinguishes the states of a bridge from those of servers.
@@ -84,23 +84,30 @@ func (srv *Bridge) isHeld(c *exchange) bool {
 }
 
 // purposeOf says what a state is for: the caller and the call.
-func purposeOf(r *upstream.Request) []byte {
-	sum := r.Message.Sum()
-	return append(r.Caller[:], sum[:]...)
+func purposeOf(of upstream.Caller, m *wire.Message) []byte {
+	sum := m.Sum()
+	return append(of[:], sum[:]...)
+}
+
+// purpose says what the states are for that are given out for the call. Most calls have none.
+func (c *exchange) purpose() []byte {
+	var m wire.Message
+	_ = wire.Parse(c.body, &m) // it was a message
+	return purposeOf(c.s.key.of, &m)
 }
 
 // stateOf returns the requestState of a request, or "".
 func stateOf(m *wire.Message) string {
-	if !wire.Named(m.Method) {
+	if m.State == nil || !wire.Named(m.Method) {
 		return ""
 	}
-	return json.Text(m.Params, "/requestState") // any other value is not a state of ours
+	return json.Text(m.State, "") // any other value is not a state of ours
 }
 
 // numberIn returns the number of the held call that a state identifies. The error says that the state is not
 // the bridge's, or not for this request.
 func (srv *Bridge) numberIn(state string, r *upstream.Request) (int64, error) {
-	name, err := srv.seal.Open(strings.TrimPrefix(state, statePrefix), purposeOf(r))
+	name, err := srv.seal.Open(strings.TrimPrefix(state, statePrefix), purposeOf(r.Caller, r.Message))
 	if err != nil {
 		return 0, err
 	}

@@ -183,10 +183,12 @@ func (*denial) Error() string { return "the server refused the credentials" }
 // calls share a session.
 func legacyMeta(meta json.Value, token []byte) []byte {
 	members := wire.WithoutIntroduction(meta)
-	if members[wire.MetaProgressToken] != nil {
-		members[wire.MetaProgressToken] = token
+	for i := range members {
+		if members[i].Name == wire.MetaProgressToken {
+			members[i].Value = token
+		}
 	}
-	return append(json.AppendMembers([]byte{'{'}, members), '}')
+	return members.AppendTo(nil)
 }
 
 // drain reads the rest of an unwanted answer, so that its connection can be reused.

@@ -3,9 +3,7 @@ package legacy
 import (
 	"context"
 	"crypto/sha256"
-	"maps"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -150,26 +148,30 @@ func (srv *Bridge) declare(of upstream.Caller, capabilities json.Value) (declare
 	if srv.p.Silent || srv.p.Program && of.IsAnonymous() {
 		return json.Value("{}"), false
 	}
+	given := map[string]json.Value{}
+	_ = json.Parts(capabilities, func(name string, value json.Value) { given[name] = value }) // they are part of a message
 	var to json.Members
-	for _, name := range slices.Sorted(maps.Keys(askable)) {
-		from := json.Lookup(capabilities, "/"+json.Pointer(name))
-		if from.Kind() != '{' {
+	for _, of := range askable {
+		if given[of.name].Kind() != '{' {
 			continue
 		}
 		var members json.Members
-		for _, member := range askable[name] {
-			if json.Lookup(from, "/"+json.Pointer(member)).Kind() == '{' {
+		for _, member := range of.members {
+			if json.Lookup(given[of.name], "/"+json.Pointer(member)).Kind() == '{' {
 				members.Add(member, json.Value("{}"))
 			}
 		}
-		to.Object(name, members)
+		to.Object(of.name, members)
 	}
 	return to.AppendTo(nil), len(to) > 0
 }
 
 // askable are the capabilities that let a server ask something, with the members that exist in both eras.
 // They are few, so that no client has many sessions.
-var askable = map[string][]string{"elicitation": {"form", "url"}, "sampling": {"context", "tools"}, "roots": nil}
+var askable = []struct {
+	name    string
+	members []string
+}{{"elicitation", []string{"form", "url"}}, {"roots", nil}, {"sampling", []string{"context", "tools"}}}
 
 // ready returns the open session. It opens it if it is not open, or is the one that the server has lost; once
 // for all callers. The error is a [*denial], [peer.ErrOtherEra], or states recourse.EffectNone.

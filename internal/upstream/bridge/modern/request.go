@@ -17,7 +17,7 @@ func renewed(m *wire.Message, introduction []byte) []byte {
 		if len(others) > 0 {
 			meta = append(meta, ',')
 		}
-		edit = wire.Edit{At: m.MetaAt, With: append(json.AppendMembers(meta, others), '}')}
+		edit = wire.Edit{At: m.MetaAt, With: append(meta, others.AppendTo(nil)[1:]...)}
 	}
 	return wire.Splice(make([]byte, 0, len(m.Raw)+len(edit.With)), m.Raw, edit)
 }

@@ -37,7 +37,9 @@ func ModernHeader(from http.Header, method string) http.Header {
 // AnswerHeader returns the client's form of the headers of a server's answer.
 func AnswerHeader(from http.Header) http.Header {
 	h := http.Header{}
-	maps.Copy(h, from)
+	if from != nil {
+		h = maps.Clone(from)
+	}
 	delete(h, "Content-Length")
 	delete(h, wire.HeaderSession)
 	return h
