@@ -48,7 +48,7 @@ func findSession(c *call, next next) *failure {
 func (t *table) sessions(on *endpoint, owner upstream.Caller) session.Scope {
 	return session.Scope{
 		Caller: owner, Endpoint: on.entry.Name, Store: on.backend.Sessions, Place: on.backend.Place, URL: on.entry.URL,
-		Sealer: t.sealer, Redis: t.redis, Log: on.g.log,
+		Sealer: t.sealer, Redis: t.redis, Work: on.g.work, Log: on.g.log,
 	}
 }
 

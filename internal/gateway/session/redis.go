@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/policy/limit"
 )
 
@@ -24,22 +25,43 @@ const (
 )
 
 // longTicket returns the id of a session whose initialize request is kept in Redis, and its key there. Both
-// are "" if it cannot be kept: the session is then known to this process only.
-func (s *Scope) longTicket(ctx context.Context, t ticket) (id, key string) {
+// are "" if it cannot be kept: the session is then known to this process only. The error says why Redis has not taken it yet.
+func (s *Scope) longTicket(ctx context.Context, t ticket) (id, key string, err error) {
 	if s.Redis == nil || len(t.open) > maxOpening {
-		return "", ""
+		return "", "", nil
 	}
 	key = openingPrefix + rand.Text()
 	sealed := s.Sealer.Seal(t.open, s.openingPurpose(key))
 	t.open = []byte(key)
 	if id = t.seal(s.Sealer, s.purpose()); id == "" || !s.Store.mayWrite(len(sealed), t.issued) {
-		return "", ""
+		return "", "", nil
 	}
-	if err := s.Redis.Put(ctx, key, sealed, sessionIdle); err != nil {
-		s.Log.Debug("a session is known to this process only", slog.String("cause", err.Error()))
-		return "", ""
+	return id, key, s.Redis.Put(ctx, key, sealed, sessionIdle)
+}
+
+const (
+	// writeEvery is how often Redis is asked to take a session that it has not taken, and maxUnwritten how many of a server wait for that.
+	writeEvery   = time.Second
+	maxUnwritten = 1000
+)
+
+// writeLater has a session's opening written once Redis answers again. Until then only this process knows it.
+func (s *Scope) writeLater(of *Session, err error) {
+	s.Log.Debug("a session is known to this process only, for the time being", slog.String("cause", err.Error()))
+	if of.opening.Body == nil || s.Store.unwritten.Add(1) > maxUnwritten {
+		s.Store.unwritten.Add(-1)
+		return
 	}
-	return id, key
+	scope := *s
+	s.Work.Go(func(life context.Context) {
+		defer scope.Store.unwritten.Add(-1)
+		for pause.For(life, writeEvery) && scope.Store.find(of.ID, of.of) == of {
+			sealed := scope.Sealer.Seal(of.opening.Body, scope.openingPurpose(of.key))
+			if scope.Redis.Put(life, of.key, sealed, sessionIdle) == nil {
+				return
+			}
+		}
+	})
 }
 
 // openingPurpose binds a request to its key, its caller and its server.

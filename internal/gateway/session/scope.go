@@ -14,6 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/privacy/seal"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/work"
 )
 
 // A Scope is the sessions of one caller at one endpoint. The caller can name no others.
@@ -25,6 +26,7 @@ type Scope struct {
 	URL      string // of the server; "": other processes cannot know its sessions
 	Sealer   *seal.Sealer
 	Redis    *limit.Shared // for what is too long for a session id; nil: there is none
+	Work     *work.Group   // what takes longer than a request
 	Log      *slog.Logger
 }
 
@@ -61,16 +63,20 @@ func (s *Scope) Find(ctx context.Context, id string, header func() http.Header) 
 // Open makes a session from an initialize request that the server has answered with an id of its own.
 func (s *Scope) Open(ctx context.Context, serverID string, o Opening) *Session {
 	var id, key string
+	var unwritten error
 	if s.Sealer != nil {
 		t := ticket{issued: time.Now(), server: serverID, place: s.placeOfTickets(), open: o.Body}
 		if id = t.seal(s.Sealer, s.purpose()); id == "" {
-			id, key = s.longTicket(ctx, t)
+			id, key, unwritten = s.longTicket(ctx, t)
 		}
 	}
 	opened := &Session{
 		ID: cmp.Or(id, rand.Text()), of: s.Caller, upstream: serverID, place: s.Place, key: key, extended: time.Now(),
 	}
 	s.Store.add(opened, o)
+	if unwritten != nil {
+		s.writeLater(opened, unwritten)
+	}
 	return opened
 }
 

@@ -141,6 +141,7 @@ type Store struct {
 
 	written      int // bytes, to Redis
 	writtenSince time.Time
+	unwritten    atomic.Int64 // sessions that wait for Redis
 }
 
 // NewStore returns a store without any sessions.
