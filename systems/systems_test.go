@@ -9,7 +9,6 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/systems"
 	"github.com/recoursehq/recourse/systems/commerce"
@@ -20,7 +19,7 @@ import (
 	"github.com/recoursehq/recourse/systems/terra"
 )
 
-func TestMain(m *testing.M) { gatewaytest.Main(m) }
+func TestMain(m *testing.M) { testkit.Goroutines(m) }
 
 // all returns the reference systems by name.
 func all(t *testing.T) map[string]systems.System {

@@ -22,6 +22,7 @@ import (
 	"github.com/recoursehq/recourse/internal/check/provider"
 	"github.com/recoursehq/recourse/internal/check/server"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
 // The test binary is the fixture if it is told so.
@@ -34,6 +35,7 @@ func TestMain(m *testing.M) {
 		serveHostile(name)
 		os.Exit(0)
 	}
+	testkit.Waiting()
 	os.Exit(m.Run())
 }
 

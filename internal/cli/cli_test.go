@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/recoursehq/recourse/internal/cli"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
 )
 
@@ -32,6 +33,7 @@ func (l leaks) Run() int {
 }
 
 func TestMain(m *testing.M) {
+	testkit.Waiting()
 	testscript.Main(leaks{m}, map[string]func(){
 		"recourse": func() { os.Exit(cli.Main()) },
 		"farmd":    func() { os.Exit(child.Main(os.Args[1:])) },

@@ -13,7 +13,7 @@ func TestMain(m *testing.M) {
 		serveAuthor(name)
 		return
 	}
-	gatewaytest.Main(m)
+	testkit.Goroutines(m)
 }
 
 // startConfig starts a gateway with a server called farm behind another HTTP server than its own.

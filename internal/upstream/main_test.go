@@ -1,8 +1,6 @@
 package upstream_test
 
 import (
-	"flag"
-	"fmt"
 	"os"
 	"testing"
 
@@ -14,11 +12,6 @@ import (
 func TestMain(m *testing.M) {
 	if os.Getenv(child.Variable) != "" {
 		os.Exit(child.Main(os.Args[1:]))
-	}
-	flag.Parse()
-	if err := flag.Set("test.parallel", "6"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
 	}
 	testkit.Goroutines(m)
 }

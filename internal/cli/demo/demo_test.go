@@ -11,12 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/recoursehq/recourse/internal/cli/demo"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testkit.Goroutines(m) }
 
 // show returns a demonstration that ends after its calls.
 func show(out io.Writer) *demo.Show {

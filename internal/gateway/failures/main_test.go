@@ -3,7 +3,7 @@ package failures_test
 import (
 	"testing"
 
-	"github.com/recoursehq/recourse/internal/test/gatewaytest"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
-func TestMain(m *testing.M) { gatewaytest.Main(m) }
+func TestMain(m *testing.M) { testkit.Goroutines(m) }

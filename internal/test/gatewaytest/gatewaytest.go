@@ -5,12 +5,9 @@ package gatewaytest
 import (
 	"context"
 	"encoding/json"
-	"flag"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -24,16 +21,6 @@ import (
 	"github.com/recoursehq/recourse/internal/test/testkit/child"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
-
-// Main is a complete TestMain. It runs more tests at once than there are processors, since they mostly wait.
-func Main(m *testing.M) {
-	flag.Parse()
-	if err := flag.Set("test.parallel", "6"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	testkit.Goroutines(m)
-}
 
 // Deadline is the timeout of calls in tests that wait for it. They configure it with UntilDeadline.
 const (

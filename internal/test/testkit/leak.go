@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"flag"
 	"net/http"
 	"sync"
 	"testing"
@@ -12,8 +13,18 @@ import (
 //
 //	func TestMain(m *testing.M) { testkit.Goroutines(m) }
 //
-// Connections that http.DefaultClient keeps, which SDKs use by default, are closed first.
-func Goroutines(m *testing.M) { goleak.VerifyTestMain(tidyMain{m}) }
+// Connections that http.DefaultClient keeps, which SDKs use by default, are closed first. It is for tests that mostly wait: see [Waiting].
+func Goroutines(m *testing.M) {
+	Waiting()
+	goleak.VerifyTestMain(tidyMain{m})
+}
+
+// Waiting runs six parallel tests of a package at once, instead of as many as there are processors: they mostly wait. It is for TestMain.
+func Waiting() {
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err) // testing has always had it
+	}
+}
 
 // tidyMain closes what belongs to the process before goleak checks.
 type tidyMain struct{ m *testing.M }
