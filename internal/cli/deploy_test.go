@@ -244,3 +244,20 @@ func TestUnit(t *testing.T) {
 		t.Errorf("%v\n%s", err, said)
 	}
 }
+
+// The chart is of the version that the changelog has last: a release has both.
+func TestChartHasTheVersion(t *testing.T) {
+	t.Parallel()
+	changes, err := os.ReadFile(filepath.Join("..", "..", "CHANGELOG.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chart, err := os.ReadFile(inDeploy("kubernetes/chart/Chart.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := regexp.MustCompile(`(?m)^## (\d\S+) - `).FindSubmatch(changes)
+	if last == nil || !bytes.Contains(chart, []byte("\nversion: "+string(last[1])+"\nappVersion: v"+string(last[1])+"\n")) {
+		t.Errorf("the changelog has %q, and the chart is\n%s", last, chart)
+	}
+}

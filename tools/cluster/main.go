@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command cluster runs three replicas of the gateway behind HAProxy, with a Redis that Sentinels watch and a PostgreSQL, each in a network
 // namespace of its own, and breaks one thing after the other while clients call. Then it reports what came of it.
 //
