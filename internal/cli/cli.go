@@ -107,7 +107,7 @@ func Run(ctx context.Context, env Environment) (code int) {
 	args, command := splitArgs(env.Args)
 	parser, err := kong.New(&c,
 		kong.Name("recourse"), kong.Description(description),
-		helpTexts,
+		kong.PostBuild(putHelpTexts),
 		kong.Vars{"systems": strings.Join(demo.Systems(), ", "), "version": versionLine(), "hosts": strings.Join(hosts.Names(), ", ")},
 		kong.Writers(env.Stdout, env.Stderr), kong.Exit(func(code int) { exited = code }),
 		kong.ExplicitGroups(groups), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),

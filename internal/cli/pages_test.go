@@ -40,25 +40,20 @@ var pagesThatRun = map[string]int{
 	"docs/console.md":     2,
 }
 
-// TestPages runs the commands of each page in its own shell, and compares their output with the page. There the line
-// "..." stands for any lines, and "..." within a line for any text.
+// TestPages runs the commands of each page in its own shell, where recourse is this binary, and compares their output with
+// the page. There the line "..." stands for any lines, and "..." within a line for any text.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "recourse"), "../../cmd/recourse")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	for name, least := range pagesThatRun {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			runPage(t, name, dir, least)
+			runPage(t, name, least)
 		})
 	}
 }
 
 // runPage runs a page, and fails if it has fewer than least commands.
-func runPage(t *testing.T, name, bin string, least int) {
+func runPage(t *testing.T, name string, least int) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
 	if err != nil {
@@ -80,7 +75,7 @@ func runPage(t *testing.T, name, bin string, least int) {
 			t.Fatal(err)
 		}
 	}
-	sections := strings.Split(ports.back.Replace(runScript(t, bin, dir, script.String())), "@@")
+	sections := strings.Split(ports.back.Replace(runScript(t, dir, script.String())), "@@")
 	if len(sections) != len(steps)+1 {
 		t.Fatalf("the shell ended after %d of %d blocks:\n%s", len(sections)-1, len(steps), strings.Join(sections, "@@"))
 	}
@@ -141,13 +136,12 @@ func matches(lines []string, text string) bool {
 }
 
 // runScript runs a script in bash, in dir, and returns its output. All processes of the script end with the test.
-func runScript(t *testing.T, bin, dir, script string) string {
+func runScript(t *testing.T, dir, script string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "--norc")
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader(script)
-	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // its children are in the group, too
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	var out bytes.Buffer
