@@ -27,7 +27,10 @@ import (
 )
 
 // ruleRequired is the keyword for missing parameters.
-const ruleRequired = "required"
+const (
+	ruleRequired = "required"
+	ruleType     = "type"
+)
 
 // deciding lists the kinds of a record about arguments. The first one that occurs decides.
 var deciding = []recourse.Kind{
@@ -41,7 +44,7 @@ func kindOf(rule string) recourse.Kind {
 	switch rule {
 	case ruleRequired:
 		return recourse.KindMissingParam
-	case "type":
+	case ruleType:
 		return recourse.KindInvalidType
 	case "not", "oneOf", "dependentRequired":
 		return recourse.KindConflictingParams

@@ -75,6 +75,16 @@ func TestCheck(t *testing.T) {
 		"valid": {
 			schema: orderSchema, args: `{"order":{"items":[{"sku":"A","count":1.5}]},"limit":1e2,"note":null}`,
 		},
+		"one of a list: of another type, and missing": {
+			schema: `{"properties":{"mode":{"type":"string","enum":["append","overwrite"]},"sort":{"type":"string","enum":["up","down"]}},
+				"required":["mode","sort"]}`,
+			args: `{"mode":["append"]}`,
+			want: []string{
+				`/mode type: mode must be one of "append", "overwrite" | got ["append"]`,
+				`/sort required: sort is required (one of "up", "down")`,
+			},
+			kind: recourse.KindMissingParam,
+		},
 		"missing, and given by another name": {
 			schema: `{"properties":{"path":{"type":"string"},"sheet":{},"at":{},"rows":{},"links":{}},"required":["path","at"]}`, args: `{"filepath":"a.xlsx","sheet":"A","start":1}`,
 			want: []string{"/at required: at is required, and filepath is not a known parameter " +

@@ -181,7 +181,7 @@ func distance(r *report, at *place) int {
 
 // isChoice reports whether f says that a value is of a different sort altogether.
 func isChoice(f leaf) bool {
-	return f.rule == "type" || f.rule == "const" || f.rule == "enum" || f.rule == "anyOf" || f.rule == "false"
+	return f.rule == ruleType || f.rule == "const" || f.rule == "enum" || f.rule == "anyOf" || f.rule == "false"
 }
 
 // oneMissing joins branches that only require different members.

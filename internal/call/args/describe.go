@@ -58,10 +58,14 @@ func (f leaf) violation(secrets []string) recourse.Violation {
 	case f.rule == ruleRequired && f.want != "":
 		v.Message = f.want + " is required"
 	case f.rule == ruleRequired:
-		v.Want = f.missing()
+		var listed bool
+		v.Want, listed = f.missing()
 		v.Message = name + " is required"
+		if listed {
+			v.Message += " (" + v.Want + ")"
+		}
 	case f.rule == "dependentRequired":
-		v.Want = f.missing()
+		v.Want, _ = f.missing()
 		v.Message = name + " is required when " + shown(f.names[0]) + " is given"
 	case f.rule == "additionalProperties" || f.rule == "unevaluatedProperties":
 		v.Message = name + " is not a known parameter" + f.suggestion()
@@ -88,19 +92,20 @@ func (f leaf) violation(secrets []string) recourse.Violation {
 	return v
 }
 
-// missing describes what is expected of a missing parameter, if the schema does so in few words.
-func (f leaf) missing() string {
+// missing describes what is expected of a missing parameter, if the schema does so in few words, and whether that is
+// a list of values.
+func (f leaf) missing() (want string, listed bool) {
 	for _, n := range f.node.reach() {
 		property := n.properties[f.at.name]
 		switch {
 		case property == nil:
 		case property.enum != nil:
-			return cut(property.want("enum"), maxWant)
+			return cut(property.want("enum"), maxWant), true
 		case property.types != nil:
-			return cut(property.want("type"), maxWant)
+			return cut(property.want(ruleType), maxWant), false
 		}
 	}
-	return ""
+	return "", false
 }
 
 // hidden reports whether the value of f is, holds or is part of a secret.
@@ -227,15 +232,18 @@ func quote(text string) []byte { return json.AppendQuote(nil, text) }
 
 // wanted describes what the rule of f requires.
 func (f leaf) wanted() string {
-	if f.want != "" {
+	switch {
+	case f.want != "":
 		return f.want
+	case f.rule == ruleType && f.node.enum != nil:
+		return f.node.want("enum") // says more
 	}
 	return f.node.want(f.rule)
 }
 
 func (n *schemaNode) want(rule string) string {
 	switch rule {
-	case "type":
+	case ruleType:
 		names := make([]string, len(n.types))
 		for i, t := range n.types {
 			names[i] = typeNames[t]
@@ -301,7 +309,7 @@ func verb(rule string) string {
 func describe(n *schemaNode) string {
 	switch {
 	case n.types != nil:
-		return "is " + n.want("type")
+		return "is " + n.want(ruleType)
 	case n.enum != nil:
 		return "is " + n.enum.String()
 	case n.pattern != nil:
@@ -321,7 +329,7 @@ func describeNot(n *schemaNode) string {
 	case n.enum != nil:
 		return "anything but " + n.enum.String()
 	case n.types != nil:
-		return "anything but " + n.want("type")
+		return "anything but " + n.want(ruleType)
 	case n.pattern != nil:
 		return "a text that does not match the pattern " + n.want("pattern")
 	default:

@@ -97,7 +97,7 @@ func (c *check) matched(n *schemaNode, v *value, at *place, out *report, seen *s
 		return c.fail(out, leaf{at: at, rule: "false", node: n, value: v})
 	}
 	if !hasType(n, v) {
-		return c.fail(out, leaf{at: at, rule: "type", node: n, value: v})
+		return c.fail(out, leaf{at: at, rule: ruleType, node: n, value: v})
 	}
 	if n.enum != nil && c.spend(1+len(v.raw)/16) && !n.enum.set[v.canonical()] {
 		return c.fail(out, leaf{at: at, rule: n.enum.rule, node: n, value: v})

@@ -262,15 +262,17 @@ func TestLinkForMoreScopes(t *testing.T) {
 	if len(scopes) == 0 || !strings.HasSuffix(answer.Result.State, strings.Join(scopes, " ")) {
 		t.Fatalf("got %s", a.Body)
 	}
+	connected := make(chan error, 1)
 	go func() {
 		token := connection.Token{Access: "wider", Refresh: "r", Expires: time.Now().Add(time.Hour), Scopes: scopes}
-		if err := f.manager.Connect(t.Context(), f.provider, "anybody", "test", token); err != nil {
-			t.Error(err)
-		}
+		connected <- f.manager.Connect(t.Context(), f.provider, "anybody", "test", token)
 	}()
 	a, err = client.Request(t.Context(), "tools/call", answerOf("accept", answer.Result.State))
 	if err != nil || !strings.Contains(string(a.Body), `"m"`) {
 		t.Fatalf("got %s, %v", a.Body, err)
+	}
+	if err := <-connected; err != nil {
+		t.Error(err)
 	}
 	if calls := srv.Calls(testkit.Echo); calls[len(calls)-1].Header.Get("Authorization") != "Bearer wider" {
 		t.Errorf("got calls %+v", calls)
