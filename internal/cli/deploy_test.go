@@ -257,7 +257,7 @@ func TestChartHasTheVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := regexp.MustCompile(`(?m)^## (\d\S+) - `).FindSubmatch(changes)
-	if last == nil || !bytes.Contains(chart, []byte("\nversion: "+string(last[1])+"\nappVersion: v"+string(last[1])+"\n")) {
+	if len(last) < 2 || !bytes.Contains(chart, []byte("\nversion: "+string(last[1])+"\nappVersion: v"+string(last[1])+"\n")) {
 		t.Errorf("the changelog has %q, and the chart is\n%s", last, chart)
 	}
 }
