@@ -117,6 +117,10 @@ func (in *includer) file(item *strictyaml.Node, file string) bool {
 		return true
 	}
 	in.files[target] = true
+	if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() {
+		in.doc.Reportf(at, "", "%s is not a file", file)
+		return true
+	}
 	src, err := in.opts.ReadFile(file)
 	if in.bytes += len(src); in.bytes > maxIncluded {
 		in.doc.Reportf(at, "", "the included files are larger than %s in all", strictyaml.Size(maxIncluded))
