@@ -94,11 +94,7 @@ func (r *receiver) answer(call *pending, text []byte) delivery {
 
 // copied returns a text that has just been scanned, with edits, in memory of its own.
 func copied(signs *wire.Signs, text []byte, edits ...wire.Edit) delivery {
-	size := len(text)
-	for _, e := range edits {
-		size += len(e.With)
-	}
-	spliced := wire.Splice(make([]byte, 0, size), text, edits...) // which sorts the edits
+	spliced := wire.Splice(nil, text, edits...) // which sorts the edits
 	own := signs.Edited(edits...)
 	return delivery{text: spliced, signs: &own}
 }

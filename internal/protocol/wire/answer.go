@@ -67,6 +67,11 @@ type Edit struct {
 // overlap; Splice sorts them by place, and keeps the order of those at the same place.
 func Splice(dst, text []byte, edits ...Edit) []byte {
 	slices.SortStableFunc(edits, func(a, b Edit) int { return cmp.Compare(a.At.Start, b.At.Start) })
+	room := len(text)
+	for _, e := range edits {
+		room += len(e.With)
+	}
+	dst = slices.Grow(dst, room)
 	done := 0
 	for _, e := range edits {
 		dst = append(dst, text[done:e.At.Start]...)

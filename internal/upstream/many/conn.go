@@ -109,7 +109,8 @@ func (c *Conn) Close() {
 // Do implements [upstream.Connection] for messages of the modern era.
 func (c *Conn) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	if r.IsPost() && r.Message == nil {
-		m := new(wire.Message)
+		m := wire.BorrowMessage()
+		defer m.Return()
 		if err := wire.Parse(r.Body, m); err != nil {
 			return wire.RespondMalformed(m.ID, err), nil
 		}
@@ -151,8 +152,8 @@ func refused(kind recourse.Kind) *recourse.Error {
 // requestTo returns a request for a server: r's message with the edits, and r's own headers.
 func requestTo(r *upstream.Request, edits ...wire.Edit) *upstream.Request {
 	to := *r
-	if text := r.Message.Raw; len(edits) > 0 {
-		to.Message, to.Body = nil, wire.Splice(make([]byte, 0, len(text)+64), text, edits...)
+	if len(edits) > 0 {
+		to.Message, to.Body = nil, wire.Splice(nil, r.Message.Raw, edits...)
 	}
 	return &to
 }

@@ -62,7 +62,9 @@ func (c *exchange) post() (*wire.Answer, error) {
 
 func (c *exchange) postOnce() (*wire.Answer, error) {
 	h := c.header.Clone()
-	wire.SetParamHeaders(h, c.arguments, c.srv.mirrors.of(c.tool))
+	if mirrored := c.srv.mirrors.of(c.tool); len(mirrored) > 0 {
+		wire.SetParamHeaders(h, json.Lookup(c.text, "/params/arguments"), mirrored)
+	}
 	return c.srv.p.Do(c.ctx, c.of.For(h, c.text))
 }
 

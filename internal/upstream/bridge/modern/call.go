@@ -1,7 +1,6 @@
 package modern
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -28,16 +27,15 @@ type exchange struct {
 	s   *clientState // nil: the client has none
 
 	// The request at the server.
-	ctx       context.Context
-	end       context.CancelCauseFunc
-	of        *upstream.Request // on whose behalf
-	header    http.Header
-	text      []byte // in the modern era
-	id        wire.ID
-	method    string
-	tool      string // of tools/call
-	arguments []byte
-	rounds    int
+	ctx    context.Context
+	end    context.CancelCauseFunc
+	of     *upstream.Request // on whose behalf
+	header http.Header
+	text   []byte // in the modern era
+	id     wire.ID
+	method string
+	tool   string // of tools/call
+	rounds int
 
 	// The answer to the client.
 	clientID wire.ID
@@ -64,7 +62,7 @@ func (srv *Bridge) call(ctx context.Context, s *clientState, r *upstream.Request
 		asker: ctx, begun: make(chan beginning, 1),
 	}
 	if m.Method == wire.MethodToolsCall {
-		c.tool, c.arguments = m.Name, bytes.Clone(m.Arguments)
+		c.tool = m.Name
 	}
 	wire.SetHeaders(c.header, wire.Version20260728, m)
 	c.ctx, c.end = context.WithCancelCause(srv.p.Life())

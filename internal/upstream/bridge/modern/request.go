@@ -19,7 +19,7 @@ func renewed(m *wire.Message, introduction []byte) []byte {
 		}
 		edit = wire.Edit{At: m.MetaAt, With: append(meta, others.AppendTo(nil)[1:]...)}
 	}
-	return wire.Splice(make([]byte, 0, len(m.Raw)+len(edit.With)), m.Raw, edit)
+	return wire.Splice(nil, m.Raw, edit)
 }
 
 // again returns the call's request under a new id, with the answers to the server's questions and its state;
