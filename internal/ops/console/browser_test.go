@@ -24,7 +24,7 @@ func (w *world) visited(t *testing.T) []string {
 	urls := []string{w.remote(t) + "/login?to=/servers"}
 	for _, path := range []string{
 		"/failures?since=1h", "/failures?group=equal", "/failures?since=2h&server=shop", "/failures?server=none", "/calls/" + w.last, "/calls/" + w.doubted, "/calls/none", "/servers", "/servers/farm",
-		"/servers/notes?since=1h", "/contracts", "/contracts/recourse", "/contracts/fieldmcp/codes/RATE_LIMIT_ORG", "/contracts/none", "/connections",
+		"/servers/notes?since=1h", "/contracts", "/contracts/recourse", "/contracts/fieldmcp/codes/RATE_LIMIT_ORG", "/contracts/none", "/connections", "/actions",
 		"/connections/disconnect?provider=deere&owner=bob", "/search", "/search?q=" + url.QueryEscape(answer), "/search?q=%7B%22jsonrpc",
 	} {
 		urls = append(urls, w.url+path)
@@ -92,7 +92,7 @@ func TestKeyboard(t *testing.T) {
 	w := newWorld(t)
 	tab := browser.Open(t)
 	tab.Size(1200, 800)
-	for _, path := range []string{"/failures?kind=unreachable&limit=5", "/calls/" + w.doubted, "/servers", "/servers/farm", "/connections"} {
+	for _, path := range []string{"/failures?kind=unreachable&limit=5", "/calls/" + w.doubted, "/servers", "/servers/farm", "/connections", "/actions"} {
 		tab.Go(w.url + path)
 		all := browser.Value[int](tab, `[...document.querySelectorAll("a[href], button, summary, input:not([type=hidden]), textarea, [tabindex='0']")]
 			.filter(e => e.checkVisibility({visibilityProperty: true})).length`)

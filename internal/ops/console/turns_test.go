@@ -58,7 +58,7 @@ func TestReadsTakeTurns(t *testing.T) {
 		synctest.Wait()
 		for _, path := range []string{
 			"/failures", "/calls/" + w.last, "/servers/farm", "/contracts", "/contracts/recourse", "/contracts/fieldmcp/codes/RATE_LIMIT_ORG",
-			"/connections", "/connections/disconnect?provider=deere&owner=bob", "/search?q=req-1",
+			"/connections", "/actions", "/connections/disconnect?provider=deere&owner=bob", "/search?q=req-1",
 		} {
 			began := time.Now()
 			answer := ask(path)

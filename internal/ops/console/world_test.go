@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,6 +72,11 @@ func newWorld(t *testing.T) *world {
 	g, w.accounts = newGateway(t, w.store)
 	w.fail(t, g.Contracts())
 	if _, err := w.store.Pins().Save(t.Context(), "notes", waiting()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.store.Journal().Note(t.Context(), &store.Action{
+		Operator: "bob", From: "2001:db8::9f3c:1", What: "closed a breaker", On: map[string]string{"server": "farm", "tool": strings.Repeat("get_field_", 12)},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	w.sources = console.Sources{Journal: w.store.Journal(), Once: w.store.Once(), Pins: w.store.Pins(), Gateway: g, Tally: w.tally, Accounts: w.accounts}
