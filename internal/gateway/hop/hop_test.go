@@ -50,3 +50,21 @@ func TestCloseCancelsUnfinishedCalls(t *testing.T) {
 		})
 	}
 }
+
+// A whole answer counts although its call has ended before anybody looks.
+func TestWholeAnswerOutlivesItsCall(t *testing.T) {
+	t.Parallel()
+	const text = "whole"
+	for range 50 { // which of the two is seen first is up to chance
+		h := hop.New(func() {}, func() *recourse.Error { return nil })
+		h.Serve(t.Context(), func() (broken bool) {
+			h.Header().Set("Content-Length", strconv.Itoa(len(text)))
+			h.Begin(http.StatusOK, false)
+			_, _ = io.WriteString(h, text)
+			return false
+		})
+		if resp, ok := h.Answer(); !ok || resp.Status != http.StatusOK {
+			t.Fatal("there is no answer")
+		}
+	}
+}
