@@ -26,7 +26,7 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
-// ruleRequired is the keyword for missing parameters.
+// Keywords that more than one place names.
 const (
 	ruleRequired = "required"
 	ruleType     = "type"
