@@ -58,6 +58,7 @@ func (r *Reader) applyTrust(reading Reading, refused bool) Reading {
 	if c := reading.Contract; c != nil {
 		clearBy(e, c.byCode[e.Code])
 	}
+	refused = refused && e.Kind != recourse.KindBadResponse // SDKs reject what a tool has returned with the code for arguments
 	if refused && (e.Effect == "" || e.Effect == recourse.EffectNone) {
 		e.Effect, e.EffectBasis = recourse.EffectNone, recourse.BasisKnown
 	}

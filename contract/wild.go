@@ -146,7 +146,7 @@ func overrules(said *recourse.Error, code recourse.Kind) bool {
 		case recourse.ClassResource, recourse.ClassPermission:
 			return true
 		default:
-			return input || said.Kind == recourse.KindMissingParam
+			return input || said.Kind == recourse.KindMissingParam || said.Kind == recourse.KindBadResponse
 		}
 	case recourse.KindUnknownMethod:
 		return said.Kind == recourse.KindUnknownTool

@@ -31,11 +31,18 @@ const toolName = `["'\x60]?([\w./:-]+?)["'\x60]?`
 // headOf returns the part of a text that is searched.
 func headOf(text string) string { return text[:min(len(text), maxDetect)] }
 
-// Detect reads a text in which an SDK rejects a call.
+// What a tool has returned does not match its outputSchema, according to the SDKs for TypeScript, Python and Go. They reject
+// arguments in the same words, but here the tool has run.
+var reReturned = regexp.MustCompile(`^(?:Output validation error: |\d+ validation errors? for \S+Output\n|validating tool output: )`)
+
+// Detect reads a text in which an SDK rejects a call, or what a tool has returned.
 func Detect(text string) (e *recourse.Error, sign string, ok bool) {
 	text = strings.TrimSpace(text)
 	if m := reUnknownTool.FindStringSubmatch(headOf(text)); m != nil && len(text) <= maxDetect {
 		return refused(recourse.UnknownTool(strings.Join(m[1:], ""))), "text of an SDK: unknown tool", true
+	}
+	if reReturned.MatchString(headOf(text)) {
+		return recourse.New(recourse.KindBadResponse, clean.Message(text)), "text of an SDK: result", true
 	}
 	if violations, sign, ok := argumentText(text); ok {
 		return invalid(violations, text), sign, true
