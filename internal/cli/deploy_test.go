@@ -257,7 +257,10 @@ func TestChartHasTheVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := regexp.MustCompile(`(?m)^## (\d\S+) - `).FindSubmatch(changes)
-	if len(last) < 2 || !bytes.Contains(chart, []byte("\nversion: "+string(last[1])+"\nappVersion: v"+string(last[1])+"\n")) {
+	if last == nil {
+		t.Fatal("the changelog has no version")
+	}
+	if !bytes.Contains(chart, []byte("\nversion: "+string(last[1])+"\nappVersion: v"+string(last[1])+"\n")) {
 		t.Errorf("the changelog has %q, and the chart is\n%s", last, chart)
 	}
 }
