@@ -83,8 +83,8 @@ test-long: ## Run the tests that take long, which test leaves out
 
 .PHONY: test-dist
 test-dist: TIMEOUT := 15m
-test-dist: $(GORELEASER) ## Build a release, and look into it
-	@cd tools/dist && go test -timeout $(TIMEOUT) ./...
+test-dist: $(GORELEASER) ## Build a release of what is committed, and look into it
+	@cd tools/dist && go test -count=1 -timeout $(TIMEOUT) ./...
 
 .PHONY: charts
 charts: ## Render the Helm chart, and check it; compiles Helm, so not part of make test

@@ -8,7 +8,7 @@ out=.tools/release
 rm -rf "$out"
 mkdir -p "$out"
 
-go build -o "$out/own" ./cmd/recourse
+CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o "$out/own" ./cmd/recourse # as a release has it: it is compiled once
 "$out/own" completion bash >"$out/recourse.bash"
 "$out/own" completion zsh >"$out/_recourse"
 "$out/own" completion fish >"$out/recourse.fish"
