@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-TOOLS = ("get_field", "order_create", "order_get", "lost", "unknown_field", "bad")
+TOOLS = ("get_field", "order_create", "order_get", "order_count", "lost", "unknown_field", "bad")
+COUNTS = {"type": "object", "properties": {"orders": {"type": "number"}}, "required": ["orders"]}
 
 
 def failure(**record: Any) -> dict[str, Any]:
@@ -36,6 +37,8 @@ class Server:
         if name == "order_create":
             verify = {"tool": "order_get", "args": {"reference": arguments["reference"]}}
             return failure(kind="timeout", effect="unknown", message="No answer came.", verify=verify)
+        if name == "order_count":
+            return done(orders="many")  # not what its outputSchema says
         if name == "unknown_field":
             form = {"error": True, "code": "FIELD_NOT_FOUND", "message": "There is no field 12.", "retryable": False}
             return {"content": [{"type": "text", "text": json.dumps(form)}], "structuredContent": form, "isError": True}
@@ -52,7 +55,8 @@ class Server:
         elif method == "tools/list":
             said = {name: {"readOnlyHint": "get" in name} for name in TOOLS}
             schema = {"type": "object"}
-            result = {"tools": [{"name": n, "inputSchema": schema, "annotations": said[n]} for n in TOOLS]}
+            tools = [{"name": n, "inputSchema": schema, "annotations": said[n]} for n in TOOLS]
+            result = {"tools": [{**t, "outputSchema": COUNTS} if t["name"] == "order_count" else t for t in tools]}
         elif method == "tools/call" and params["name"] == "bad":
             error = {
                 "code": -32602,

@@ -14,7 +14,18 @@ from typing import Any
 import pytest
 from server import serve
 
-from recourse_client import Contract, Failure, MissingParam, NotFound, Options, Step, Timeout, _exchange, recover
+from recourse_client import (
+    BadResponse,
+    Contract,
+    Failure,
+    MissingParam,
+    NotFound,
+    Options,
+    Step,
+    Timeout,
+    _exchange,
+    recover,
+)
 
 SERVER = [str(Path(__file__).with_name("server.py"))]
 
@@ -113,6 +124,18 @@ def test_reads_a_json_rpc_error(client: Any) -> None:
         async with client() as session:
             with pytest.raises(MissingParam, match="No id"):
                 await recover(session).call_tool("bad", {})
+
+    run(work)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_does_not_take_a_result_that_the_sdk_rejects_for_a_refusal(client: Any) -> None:
+    async def work() -> None:
+        async with client() as session:
+            await session.list_tools()  # with what results look like
+            with pytest.raises(BadResponse) as raised:
+                await recover(session).call_tool("order_count", {})
+            assert raised.value.record.get("effect") != "none"
 
     run(work)
 

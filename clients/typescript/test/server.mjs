@@ -3,7 +3,8 @@ import { createServer } from "node:http";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-const tools = ["get_field", "order_create", "order_get", "unknown_field", "bad"];
+const tools = ["get_field", "order_create", "order_get", "order_count", "unknown_field", "bad"];
+const counts = { type: "object", properties: { orders: { type: "number" } }, required: ["orders"] };
 const failure = (record) => ({
   content: [{ type: "text", text: record.message ?? "It failed." }],
   isError: true,
@@ -24,6 +25,7 @@ export class Server {
       const verify = { tool: "order_get", args: { reference: args.reference } };
       return failure({ kind: "timeout", effect: "unknown", message: "No answer came.", verify });
     }
+    if (name === "order_count") return done({ orders: "many" }); // not what its outputSchema says
     if (name === "unknown_field") {
       const form = { error: true, code: "FIELD_NOT_FOUND", message: "There is no field 12.", retryable: false };
       return { content: [{ type: "text", text: JSON.stringify(form) }], structuredContent: form, isError: true };
@@ -39,7 +41,10 @@ export class Server {
       return answer({ result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo } });
     }
     if (method === "tools/list") {
-      return answer({ result: { tools: tools.map((name) => ({ name, inputSchema: { type: "object" }, annotations: { readOnlyHint: /get/.test(name) } })) } });
+      return answer({ result: { tools: tools.map((name) => ({
+        name, inputSchema: { type: "object" }, annotations: { readOnlyHint: /get/.test(name) },
+        ...(name === "order_count" && { outputSchema: counts }),
+      })) } });
     }
     if (method === "tools/call" && params.name === "bad") {
       const data = { v: 1, kind: "missing_param", message: "No id." };

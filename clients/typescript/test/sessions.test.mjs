@@ -58,6 +58,12 @@ for (const [name, of] of Object.entries(sdks)) {
     assert.deepEqual([error.failure?.kind, error.message], ["missing_param", "No id."]);
   });
 
+  over("does not take a result that the SDK rejects for a refusal", async (client) => {
+    await client.listTools(); // with what results look like
+    const error = await recover(client).callTool({ name: "order_count", arguments: {} }).catch((e) => e);
+    assert.deepEqual([error.failure?.kind, error.failure?.effect === "none"], ["bad_response", false], error.message);
+  });
+
   for (const landed of [true, false, undefined]) {
     over(`makes the verify call of a lost write (landed: ${landed})`, async (client) => {
       const session = recover(client, "recourse", { natures: { order_get: "reads" }, sleep, landed: () => landed });

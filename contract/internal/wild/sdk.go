@@ -31,9 +31,11 @@ const toolName = `["'\x60]?([\w./:-]+?)["'\x60]?`
 // headOf returns the part of a text that is searched.
 func headOf(text string) string { return text[:min(len(text), maxDetect)] }
 
-// What a tool has returned does not match its outputSchema, according to the SDKs for TypeScript, Python and Go. They reject
-// arguments in the same words, but here the tool has run.
-var reReturned = regexp.MustCompile(`^(?:Output validation error: |\d+ validation errors? for \S+Output\n|validating tool output: )`)
+// What a tool has returned does not match its outputSchema, according to the SDKs for TypeScript, Python and Go, for servers and for
+// clients. They reject arguments in the same words, but here the tool has run.
+var reReturned = regexp.MustCompile(`^(?:Output validation error: |\d+ validation errors? for \S+Output\n|validating tool output: |` +
+	`Structured content does not match the tool's output schema|Failed to validate structured content|` +
+	`Tool \S+ has an output schema but did not return structured content|Invalid structured content returned by tool)`)
 
 // Detect reads a text in which an SDK rejects a call, or what a tool has returned.
 func Detect(text string) (e *recourse.Error, sign string, ok bool) {

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ._decide import settle
 from ._failure import Failure, Question
 from ._kinds import META_KEY
-from ._read import read_error, read_http, read_result
+from ._read import RETURNED, read_error, read_http, read_result
 from ._record import Fields, dump, fields_of, parse_json
 from ._tables import Tables
 from ._write import Answer
@@ -49,11 +49,14 @@ def raised(c: Tables, error: Exception) -> Raised:
         if kept := fields_of(told.get("data")).get(KEPT_STATUS):
             told["data"] = {name: value for name, value in said.data.items() if name != KEPT_STATUS}
         failed: Failure = read_error(c, {"code": said.code, "message": said.message, **told})
-        by = "code" if said.code in _REFUSING_CODES else None
+        by = "code" if said.code in _REFUSING_CODES and failed.kind != "bad_response" else None
         return _refused(failed, kept) if kept else Raised(failed, False, False, by)
     if type(error).__name__ == "ToolError":  # of FastMCP
         read = read_result(c, {"isError": True, "content": [{"type": "text", "text": str(error)}]})
         return Raised(read or Failure(str(error)), False, False, None)
+    if RETURNED.match(str(error)):  # of the client itself
+        failed = Failure.of({"kind": "bad_response", "message": str(error), "origin": "server"})
+        return Raised(failed, False, False, None)
     status = getattr(response, "status_code", None)
     if isinstance(status, int) and status >= 400:  # of httpx
         return _refused(read_http(c, status, _headers(response), _body(response)) or Failure(str(error)), status)

@@ -18,6 +18,14 @@ from ._tables import Tables
 # Prefixes that runtimes add to the text of a failure.
 _WRAPPERS = re.compile(r"MCP error -?[0-9]{1,9}: |Error (?:executing|calling) tool '?[^':\s]+'?: |\*\*Error:\*\* ")
 
+# How SDKs, those of clients too, say that what a tool has returned does not match its outputSchema, with the codes for
+# invalid requests and arguments: the tool has run.
+RETURNED = re.compile(
+    r"Output validation error: |\d+ validation errors? for \S+Output\n|validating tool output: "
+    r"|Structured content does not match the tool's output schema|Failed to validate structured content"
+    r"|Tool \S+ has an output schema but did not return structured content|Invalid structured content returned by tool"
+)
+
 
 def read_result(c: Tables, result: Any) -> Failure | Question | None:
     """Reads a tool result, the member "result" of a JSON-RPC answer: a Failure, a Question, or None for neither."""
@@ -101,6 +109,7 @@ def read_error(c: Tables, error: Any) -> Failure:
     if own is not None:
         return Failure.of(own, c)
     kind = WIRE_KINDS.get(code, "unknown") if code.startswith("-") else "unknown"
+    kind = "bad_response" if RETURNED.match(message) else kind
     e = {"kind": kind, "message": cut(message), "upstream": {"code": code} if code else {}, "origin": "server"}
     if KINDS[kind] in ("protocol", "input"):
         e["effect"] = "none"  # the server says that it did not carry it out
