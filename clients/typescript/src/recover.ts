@@ -221,7 +221,8 @@ function thrown(c: Tables, error: unknown): Outcome {
   }
   const { [keptStatus]: kept, ...told } = fieldsOr(copyOf(data));
   const e = statedBy(parseError(c, { code, message: text, data: kept === undefined ? data : told }).failure);
-  return typeof kept === "number" ? refusedBy(kept, e) : { e, by: kindOf(e) === "bad_response" ? 0 : Math.min(code, 0) };
+  if (typeof kept === "number") return refusedBy(kept, e);
+  return { e, by: kindOf(e) === "bad_response" ? 0 : Math.min(code, 0) };
 }
 
 /** Says whether nothing that the server says may make a call of a tool run again. */
