@@ -71,8 +71,8 @@ function readQuestion(o: Fields): Question {
 export const cut = (text: string): string => (text.length > 8192 ? text.slice(0, 8192) + " …" : text);
 const plainText = (v: Value): string => (isText(v) ? v : (JSON.stringify(v) ?? ""));
 
-/** How SDKs, those of clients too, say that what a tool has returned does not match its outputSchema, with the codes for
- * invalid requests and arguments: the tool has run. */
+/** How SDKs, those of clients too, say that what a tool has returned does not match its outputSchema, with the codes
+ * for invalid requests and arguments: the tool has run. */
 const returned = new RegExp("^(Output validation error: |\\d+ validation errors? for \\S+Output\\n" +
   "|validating tool output: |Structured content does not match the tool's output schema" +
   "|Failed to validate structured content|Tool \\S+ has an output schema but did not return structured content)");
