@@ -190,11 +190,10 @@ type sessionClient struct {
 }
 
 func openSession(ctx context.Context, address string) (*sessionClient, error) {
-	c, err := openModern(ctx, address)
+	c, err := connect(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	c.modern = false
 	if err := c.do(http.MethodPost, initialize); err != nil {
 		return nil, err
 	}
@@ -204,13 +203,21 @@ func openSession(ctx context.Context, address string) (*sessionClient, error) {
 
 // openModern connects. The modern era has no sessions.
 func openModern(ctx context.Context, address string) (*sessionClient, error) {
+	c, err := connect(ctx, address)
+	if err == nil {
+		c.modern = true
+	}
+	return c, err
+}
+
+func connect(ctx context.Context, address string) (*sessionClient, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
 	until, _ := ctx.Deadline()
 	_ = conn.SetDeadline(until) // a connection that is closed needs none
-	return &sessionClient{Conn: conn, in: bufio.NewReaderSize(conn, 1<<10), address: address, modern: true}, nil
+	return &sessionClient{Conn: conn, in: bufio.NewReaderSize(conn, 1<<10), address: address}, nil
 }
 
 // do makes a request, and reads the answer unless it is a stream.
