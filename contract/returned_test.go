@@ -18,6 +18,7 @@ func TestReturnedValueDoesNotMatch(t *testing.T) {
 		"Error executing tool hset: 1 validation error for hsetOutput\nresult\n  Input should be a valid boolean [type=bool_parsing, " +
 			"input_value='x', input_type=str]\n    For further information visit https://errors.pydantic.dev/2.14/v/bool_parsing",
 		"MCP error -32602: Structured content does not match the tool's output schema: data must have required property 'sum'",
+		"MCP error -32602: Tool get_sum has an output schema but did not return structured content",
 		"Invalid structured content returned by tool get_sum: 'sum' is a required property",
 		"validating tool output: validating root: required: missing properties: [\"sum\"]",
 	} {

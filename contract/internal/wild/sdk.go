@@ -35,7 +35,7 @@ func headOf(text string) string { return text[:min(len(text), maxDetect)] }
 // clients. They reject arguments in the same words, but here the tool has run.
 var reReturned = regexp.MustCompile(`^(?:Output validation error: |\d+ validation errors? for \S+Output\n|validating tool output: |` +
 	`Structured content does not match the tool's output schema|Failed to validate structured content|` +
-	`Tool \S+ has an output schema but did not return structured content|Invalid structured content returned by tool)`)
+	`Invalid structured content returned by tool)`)
 
 // Detect reads a text in which an SDK rejects a call, or what a tool has returned.
 func Detect(text string) (e *recourse.Error, sign string, ok bool) {
