@@ -8,16 +8,18 @@ func Lookup(raw Value, pointer Pointer) Value {
 	value := raw
 	for token := range pointer.Tokens() {
 		var found Value
-		at := 0
-		isArray := value.Kind() == '['
-		err := Parts(value, func(name string, part Value) {
-			if isArray {
-				name = strconv.Itoa(at)
-				at++
+		index, at := -1, 0 // of the item in an array, and of the current one
+		if value.Kind() == '[' {
+			var err error
+			if index, err = strconv.Atoi(token); err != nil || strconv.Itoa(index) != token {
+				return nil
 			}
-			if name == token {
+		}
+		err := Parts(value, func(name string, part Value) {
+			if at == index || index < 0 && name == token {
 				found = part
 			}
+			at++
 		})
 		if err != nil || found == nil {
 			return nil
