@@ -9,10 +9,10 @@ import (
 
 // helpTexts are what the help says of flags, where the tag would be longer than a line.
 var helpTexts = map[string]string{
+	"actions_since":            "Only what was done since then: 30m, 12h, 7d, or a time such as 2026-11-23T10:00:00Z.",
 	"call_id":                  "Id of the call or its beginning, as once ls shows it, or that of the request.",
 	"call_reads":               "Contract that the server follows, and families of failures: weak signs count.",
 	"call_recover":             "Wait, repeat and verify as the contract of --reads asks of a client, and report it on standard error.",
-	"actions_since":            "Only what was done since then: 30m, 12h, 7d, or a time such as 2026-11-23T10:00:00Z.",
 	"call_timeout":             "How long the call may take (1m; with --recover 5m: three retries fit).",
 	"check_fail_on":            "Least harm for exit code 1 (hides).",
 	"check_files_entry":        "Write the server's entry for recourse.yaml, as far as it is known.",

@@ -16,6 +16,13 @@ type Action struct {
 	On       map[string]string `json:"on,omitempty"` // such as the server and the tool
 }
 
+// What operators do both in the console and by a command.
+const (
+	ActionSettled      = "settled a call that is made once"
+	ActionAccepted     = "accepted changes of a server's tools"
+	ActionDisconnected = "disconnected an account"
+)
+
 const (
 	// actionsKept is how long actions are kept, and maxActions how many, the latest.
 	actionsKept = 365 * 24 * time.Hour

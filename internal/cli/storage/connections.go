@@ -175,7 +175,7 @@ func (c *connectionsDisconnectCommand) Run(ctx context.Context, env *term.Enviro
 		err = c.none()
 	case err == nil:
 		term.Printf(env.Stdout, "disconnected\n")
-		err = acted(ctx, s, "disconnected an account", "provider", c.Provider, "owner", c.Owner)
+		err = acted(ctx, s, store.ActionDisconnected, "provider", c.Provider, "owner", c.Owner)
 	}
 	return errors.Join(err, s.Close())
 }

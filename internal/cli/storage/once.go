@@ -191,6 +191,6 @@ func (c *onceSettleCommand) Run(ctx context.Context, env *term.Environment) erro
 	if err != nil {
 		return err
 	}
-	return acted(ctx, s, "settled a call that is made once", "server", r.Server, "tool", r.Tool, "request_id", r.RequestID,
+	return acted(ctx, s, store.ActionSettled, "server", r.Server, "tool", r.Tool, "request_id", r.RequestID,
 		"has_happened", map[bool]string{true: "yes", false: "no"}[c.Landed])
 }

@@ -170,5 +170,5 @@ func (c *pinAcceptCommand) Run(ctx context.Context, env *term.Environment) error
 	for _, name := range accepted {
 		term.Printf(env.Stdout, "accepted: %s\n", visible.Escape(name))
 	}
-	return acted(ctx, s, "accepted changes of a server's tools", "server", c.Server, "tools", fmt.Sprint(accepted))
+	return acted(ctx, s, store.ActionAccepted, "server", c.Server, "tools", fmt.Sprint(accepted))
 }

@@ -117,7 +117,7 @@ func (c *Console) accept(r *http.Request) (*view, error) {
 		return nil, err
 	}
 	slices.Sort(accepted)
-	c.acted(r, "accepted changes of a server's tools", slog.String("server", server), slog.Any("tools", accepted))
+	c.acted(r, store.ActionAccepted, slog.String("server", server), slog.Any("tools", accepted))
 	return &view{to: string(serverURL(server))}, nil
 }
 

@@ -105,7 +105,7 @@ func (c *Console) disconnect(r *http.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.acted(r, "disconnected an account", slog.String("provider", a.Provider), slog.String("owner", a.Owner))
+	c.acted(r, store.ActionDisconnected, slog.String("provider", a.Provider), slog.String("owner", a.Owner))
 	return &view{to: connectionsPath}, nil
 }
 

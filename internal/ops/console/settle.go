@@ -72,7 +72,7 @@ func (c *Console) settle(r *http.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.acted(r, "settled a call that is made once", slog.String("server", rows[i].Server),
+	c.acted(r, store.ActionSettled, slog.String("server", rows[i].Server),
 		slog.String("tool", rows[i].Tool), slog.String("request_id", rows[i].RequestID), slog.String("has_happened", landed))
 	return &view{to: string(callURL(id))}, nil
 }
