@@ -101,9 +101,6 @@ type JWTAlg string
 // Words returns all of them.
 func (JWTAlg) Words() []string { return auth.Algorithms() }
 
-// UnmarshalYAML reads one of them.
-func (a *JWTAlg) UnmarshalYAML(n *strictyaml.Node) error { return word(n, a, a.Words()) }
-
 // Lockout is when an address is refused.
 type Lockout struct {
 	// How many failed authentications it takes. `0` means that no address is ever refused.

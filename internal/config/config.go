@@ -165,7 +165,7 @@ type Servers []*Server
 // Server is an MCP server behind the gateway.
 type Server struct {
 	// Name is the key in the file.
-	Name string
+	Name string `yaml:",key"`
 	// Local says that the server's only client is the host that started this program, as with `recourse
 	// wrap`: it may learn why the server's program does not start.
 	Local bool

@@ -21,7 +21,7 @@ type Endpoints []*Endpoint
 // Endpoint offers several servers at one path.
 type Endpoint struct {
 	// Name is the key in the file.
-	Name string
+	Name string `yaml:",key"`
 
 	// Path on the gateway at which clients reach the endpoint. As in a server's path, one segment may be in
 	// braces: the user.
@@ -104,19 +104,6 @@ func (m *Member) UnmarshalYAML(n *strictyaml.Node) error {
 	default:
 		return n.Expected("the name of a server or a mapping", "for example `servers: [farm, {name: shop, prefix: shop_}]`")
 	}
-}
-
-// UnmarshalYAML reads the endpoints by name.
-func (l *Endpoints) UnmarshalYAML(n *strictyaml.Node) error {
-	var entries strictyaml.Map[Endpoint]
-	err := n.Decode(&entries)
-	*l = nil
-	for i := range entries {
-		e := &entries[i].Value
-		e.Name = entries[i].Key
-		*l = append(*l, e)
-	}
-	return err
 }
 
 // Offered returns the clients' name for what the server calls local. It reports false if that is not offered.

@@ -18,7 +18,7 @@ type Limits []*Limit
 // Limit limits how often tools are called, or how many calls are in progress at once.
 type Limit struct {
 	// Name is the key in the file.
-	Name string
+	Name string `yaml:",key"`
 
 	// How many calls are allowed in a window of time, such as `100/1m` or `17000/30d`. The window slides: no
 	// period of that length has more calls, whenever it begins. A limit has either this or `at_once`.
@@ -64,12 +64,7 @@ const (
 	RedisFailureClosed OnRedisFailure = "closed"
 )
 
-var (
-	_ strictyaml.Unmarshaler = (*Limits)(nil)
-	_ strictyaml.Unmarshaler = (*Rate)(nil)
-	_ enum                   = (*LimitKey)(nil)
-	_ enum                   = (*OnRedisFailure)(nil)
-)
+var _ strictyaml.Unmarshaler = (*Rate)(nil)
 
 // Words returns all of them.
 func (LimitKey) Words() []string {
@@ -79,28 +74,6 @@ func (LimitKey) Words() []string {
 // Words returns all of them.
 func (OnRedisFailure) Words() []string {
 	return []string{string(RedisFailureOpen), string(RedisFailureClosed)}
-}
-
-// UnmarshalYAML reads one of the words.
-func (k *LimitKey) UnmarshalYAML(n *strictyaml.Node) error { return word(n, k, k.Words()) }
-
-// UnmarshalYAML reads open or closed.
-func (o *OnRedisFailure) UnmarshalYAML(n *strictyaml.Node) error { return word(n, o, o.Words()) }
-
-// UnmarshalYAML reads the limits by name.
-func (l *Limits) UnmarshalYAML(n *strictyaml.Node) error {
-	var entries strictyaml.Map[Limit]
-	err := n.Decode(&entries)
-	*l = nil
-	for i := range entries {
-		limit := &entries[i].Value
-		limit.Name = entries[i].Key
-		if limit.By == nil {
-			limit.By = []LimitKey{LimitByCaller}
-		}
-		*l = append(*l, limit)
-	}
-	return err
 }
 
 // queueWait is the default of [Limit.Wait].
@@ -159,6 +132,9 @@ var limitName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
 // limits checks the limits of a server.
 func (v *validator) limits(limits Limits, node *strictyaml.Node) {
 	for i, limit := range limits {
+		if limit.By == nil {
+			limit.By = []LimitKey{LimitByCaller}
+		}
 		at, keys := node.Key(limit.Name), node.Get(limit.Name)
 		if !limitName.MatchString(limit.Name) {
 			v.doc.Reportf(at, "use a-z, 0-9, - and _, a letter or digit first", "this is not a valid name for a limit")

@@ -185,18 +185,3 @@ func (s *Server) reach() Server {
 	r.Limits, r.LimitHeaders = nil, false
 	return r
 }
-
-var _ strictyaml.Unmarshaler = (*Servers)(nil)
-
-// UnmarshalYAML reads the servers by name.
-func (l *Servers) UnmarshalYAML(n *strictyaml.Node) error {
-	var entries strictyaml.Map[Server]
-	err := n.Decode(&entries)
-	*l = nil
-	for i := range entries {
-		s := &entries[i].Value
-		s.Name = entries[i].Key
-		*l = append(*l, s)
-	}
-	return err
-}

@@ -70,11 +70,6 @@ func (Delivered) Words() []string {
 	return []string{string(DeliveredAgain), string(DeliveredReplay), string(DeliveredArgument)}
 }
 
-// UnmarshalYAML reads one of them.
-func (d *Delivered) UnmarshalYAML(n *strictyaml.Node) error { return word(n, d, d.Words()) }
-
-var _ enum = (*Delivered)(nil)
-
 // onceMapping is the form of [Once] that is a mapping.
 type onceMapping Once
 

@@ -58,11 +58,6 @@ const (
 // Words returns all of them.
 func (ProfileRead) Words() []string { return []string{string(ReadFromList), string(ReadFromSource)} }
 
-// UnmarshalYAML reads one of the words.
-func (r *ProfileRead) UnmarshalYAML(n *strictyaml.Node) error { return word(n, r, r.Words()) }
-
-var _ enum = (*ProfileRead)(nil)
-
 // ProfileTool is what a profile knows of a tool, in the words of a server's entry.
 type ProfileTool struct {
 	// Whether the tool changes nothing, as its code shows.

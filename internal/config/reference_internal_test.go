@@ -75,8 +75,9 @@ func defaultText(f reflect.StructField, options string) string {
 }
 
 func typeName(t reflect.Type) string {
-	if words, ok := reflect.TypeAssert[enum](reflect.New(t)); ok {
-		return oneOf(words.Words())
+	if words, ok := reflect.TypeAssert[interface{ Words() []string }](reflect.New(t)); ok {
+		list := words.Words()
+		return "`" + strings.Join(list[:len(list)-1], "`, `") + "` or `" + list[len(list)-1] + "`"
 	}
 	if elem, suffix, ok := mappingOf(t); ok && suffix != "" {
 		return strings.TrimSuffix(strings.ToLower(elem.Name()), "s") + "s by name"
@@ -107,7 +108,7 @@ func typeName(t reflect.Type) string {
 	case reflect.String:
 		return "text"
 	case reflect.Slice:
-		if _, words := reflect.TypeAssert[enum](reflect.New(t.Elem())); words {
+		if _, words := reflect.TypeAssert[interface{ Words() []string }](reflect.New(t.Elem())); words {
 			return "list of " + typeName(t.Elem())
 		}
 		return "list of " + typeName(t.Elem()) + "s"
@@ -119,4 +120,35 @@ func typeName(t reflect.Type) string {
 	default:
 		return "mapping"
 	}
+}
+
+// byName follows the key of a mapping by names in a path.
+const byName = ".NAME"
+
+// mappingOf returns the struct that describes a key's mapping, and what follows the key in a path to it.
+func mappingOf(t reflect.Type) (elem reflect.Type, suffix string, ok bool) {
+	switch t {
+	case reflect.TypeFor[Servers]():
+		return reflect.TypeFor[Server](), byName, true
+	case reflect.TypeFor[Endpoints]():
+		return reflect.TypeFor[Endpoint](), byName, true
+	case reflect.TypeFor[[]Member]():
+		return reflect.TypeFor[Member](), "", true
+	case reflect.TypeFor[strictyaml.Map[Tool]]():
+		return reflect.TypeFor[Tool](), byName, true
+	case reflect.TypeFor[strictyaml.Map[Access]]():
+		return reflect.TypeFor[Access](), byName, true
+	case reflect.TypeFor[strictyaml.Map[Provider]]():
+		return reflect.TypeFor[Provider](), byName, true
+	case reflect.TypeFor[[]AccessKey](), reflect.TypeFor[[]Grant](), reflect.TypeFor[[]Expect]():
+		return t.Elem(), "", true
+	case reflect.TypeFor[[]Operation]():
+		return reflect.TypeFor[Operation](), "", true
+	case reflect.TypeFor[Limits]():
+		return reflect.TypeFor[Limit](), byName, true
+	}
+	if t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct {
+		return t.Elem(), "", true
+	}
+	return nil, "", false
 }

@@ -8,9 +8,5 @@ import (
 
 // Schema returns the JSON Schema of configuration files.
 func Schema() ([]byte, error) {
-	return strictyaml.Schema(reflect.TypeFor[Config](), "config", "Configuration of Recourse", map[reflect.Type]reflect.Type{
-		reflect.TypeFor[Servers]():   reflect.TypeFor[Server](),
-		reflect.TypeFor[Endpoints](): reflect.TypeFor[Endpoint](),
-		reflect.TypeFor[Limits]():    reflect.TypeFor[Limit](),
-	})
+	return strictyaml.Schema(reflect.TypeFor[Config](), "config", "Configuration of Recourse")
 }

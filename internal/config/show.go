@@ -92,16 +92,11 @@ func (s *shower) value(indent int, key string, n *strictyaml.Node, v reflect.Val
 
 // entries writes what a mapping of a file has.
 func (s *shower) entries(indent int, n *strictyaml.Node, v reflect.Value) {
-	_, suffix, isStruct := "", "", false
-	if v.IsValid() {
-		_, suffix, isStruct = mappingOf(v.Type())
-	}
 	switch {
-	case isStruct && suffix == "" && v.Kind() == reflect.Pointer:
+	case v.Kind() == reflect.Pointer && v.Elem().Kind() == reflect.Struct:
 		s.mapping(indent, n, v.Elem())
 		return
-	case isStruct && suffix == byName:
-	default:
+	case v.Kind() != reflect.Slice: // of entries by name
 		v = reflect.Value{}
 	}
 	i := 0
@@ -250,35 +245,4 @@ func plainly(v reflect.Value) string {
 		}
 	}
 	return ""
-}
-
-// byName follows the key of a mapping by names in a path.
-const byName = ".NAME"
-
-// mappingOf returns the struct that describes a key's mapping, and what follows the key in a path to it.
-func mappingOf(t reflect.Type) (elem reflect.Type, suffix string, ok bool) {
-	switch t {
-	case reflect.TypeFor[Servers]():
-		return reflect.TypeFor[Server](), byName, true
-	case reflect.TypeFor[Endpoints]():
-		return reflect.TypeFor[Endpoint](), byName, true
-	case reflect.TypeFor[[]Member]():
-		return reflect.TypeFor[Member](), "", true
-	case reflect.TypeFor[strictyaml.Map[Tool]]():
-		return reflect.TypeFor[Tool](), byName, true
-	case reflect.TypeFor[strictyaml.Map[Access]]():
-		return reflect.TypeFor[Access](), byName, true
-	case reflect.TypeFor[strictyaml.Map[Provider]]():
-		return reflect.TypeFor[Provider](), byName, true
-	case reflect.TypeFor[[]AccessKey](), reflect.TypeFor[[]Grant](), reflect.TypeFor[[]Expect]():
-		return t.Elem(), "", true
-	case reflect.TypeFor[[]Operation]():
-		return reflect.TypeFor[Operation](), "", true
-	case reflect.TypeFor[Limits]():
-		return reflect.TypeFor[Limit](), byName, true
-	}
-	if t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct {
-		return t.Elem(), "", true
-	}
-	return nil, "", false
 }

@@ -40,11 +40,6 @@ func (Arguments) Words() []string {
 	return []string{string(ArgumentsMasked), string(ArgumentsNames), string(ArgumentsOff)}
 }
 
-// UnmarshalYAML reads masked, names or off.
-func (a *Arguments) UnmarshalYAML(n *strictyaml.Node) error { return word(n, a, a.Words()) }
-
-var _ enum = (*Arguments)(nil)
-
 const (
 	storeHint = "write it as `sqlite:recourse.db` or `postgres://user:${PASSWORD}@host/database`"
 	// minJournal is the approximate size of a hundred failures.

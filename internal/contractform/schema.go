@@ -8,10 +8,10 @@ import (
 
 // Schema returns the JSON Schema of contract files.
 func Schema() ([]byte, error) {
-	return strictyaml.Schema(reflect.TypeFor[File](), "contract", "Contract of Recourse", nil)
+	return strictyaml.Schema(reflect.TypeFor[File](), "contract", "Contract of Recourse")
 }
 
 // FamilySchema returns the JSON Schema of family files.
 func FamilySchema() ([]byte, error) {
-	return strictyaml.Schema(reflect.TypeFor[FamilyFile](), "family", "Family of failures, for Recourse", nil)
+	return strictyaml.Schema(reflect.TypeFor[FamilyFile](), "family", "Family of failures, for Recourse")
 }

@@ -109,8 +109,6 @@ func (v *validator) rule(r *Rule, n *strictyaml.Node) {
 	v.match(&r.Match, n.Get("match"))
 	d, ok := v.fault(&r.Fault, n.Get("fault"))
 	switch {
-	case r.Effect != "" && r.Effect != Before && r.Effect != After:
-		v.reportf(n.Get("effect").Pos(), "`before` or `after`", "not an effect")
 	case !ok:
 	case r.Effect == "":
 		r.Effect = d.Effects[0]

@@ -196,5 +196,5 @@ func (*attempts) Forms() []any { return []any{reflect.TypeFor[int](), reflect.Ty
 
 // Schema returns the JSON Schema of fault files.
 func Schema() ([]byte, error) {
-	return strictyaml.Schema(reflect.TypeFor[Plan](), "faults", "Faults of Recourse", nil)
+	return strictyaml.Schema(reflect.TypeFor[Plan](), "faults", "Faults of Recourse")
 }

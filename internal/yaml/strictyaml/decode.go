@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -85,6 +86,8 @@ func (d *Document) decode(n *Node, v reflect.Value, name string) bool {
 		return d.unmarshal(n, u, name)
 	}
 	switch target := v.Addr().Interface().(type) {
+	case worded:
+		return d.decodeWord(n, v, target.Words(), name)
 	case **Node:
 		*target = n
 		return true
@@ -117,6 +120,18 @@ func (d *Document) decode(n *Node, v reflect.Value, name string) bool {
 	default:
 		return d.decodeScalar(n, v, name)
 	}
+}
+
+// A worded is a text with few possible values.
+type worded interface{ Words() []string }
+
+func (d *Document) decodeWord(n *Node, v reflect.Value, words []string, name string) bool {
+	if n.kind != KindString || !slices.Contains(words, n.text) {
+		last := len(words) - 1
+		return d.wrongType(n, "`"+strings.Join(words[:last], "`, `")+"` or `"+words[last]+"`", "", name)
+	}
+	v.SetString(n.text)
+	return true
 }
 
 func isScalar(k reflect.Kind) bool {
@@ -224,6 +239,9 @@ func (d *Document) decodeSlice(n *Node, v reflect.Value, name string) bool {
 	if n.kind == KindNull {
 		return true
 	}
+	if key := d.keyOf(v.Type()); key != nil {
+		return d.decodeNamed(n, v, key, name)
+	}
 	if n.kind != KindSequence {
 		hint := ""
 		if n.kind < KindSequence && !d.secrets[n.pos] {
@@ -239,6 +257,22 @@ func (d *Document) decodeSlice(n *Node, v reflect.Value, name string) bool {
 			label += " of " + name
 		}
 		ok = d.decode(item, v.Index(i), label) && ok
+	}
+	return ok
+}
+
+// decodeNamed reads a mapping into a list of pointers, whose structs have the key at an index. Those with mistakes are kept as far as
+// they could be read, as in a [Map].
+func (d *Document) decodeNamed(n *Node, v reflect.Value, key []int, name string) bool {
+	if n.kind != KindMapping {
+		return d.wrongType(n, "a mapping", "", name)
+	}
+	ok := true
+	for _, e := range n.entries {
+		one := reflect.New(v.Type().Elem().Elem())
+		ok = d.decodeEntry(e, one.Elem()) && ok
+		one.Elem().FieldByIndex(key).SetString(e.key)
+		v.Set(reflect.Append(v, one))
 	}
 	return ok
 }

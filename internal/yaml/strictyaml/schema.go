@@ -14,14 +14,13 @@ import (
 
 // Schema returns the JSON Schema of the files that are read into values of type t, so that editors complete and check
 // what people write: keys come from yaml tags, defaults from default tags, and meanings from the comments above fields
-// ([DocumentFields]). elements has the struct that a named map type maps names to. A type with several forms has a
-// method Forms() []any: each form is a [reflect.Type], or the name of a type of JSON Schema. What a type accepts beyond
-// its form is only checked by the program.
+// ([DocumentFields]). A type with several forms has a method Forms() []any: each form is a [reflect.Type], or the name of a
+// type of JSON Schema. What a type accepts beyond its form is only checked by the program.
 //
 // The schema is written in draft 7, which every editor knows. Its $id is the address of docs/schemas/NAME.json in the
 // repository.
-func Schema(t reflect.Type, name, title string, elements map[reflect.Type]reflect.Type) ([]byte, error) {
-	w := schemaWriter{elements: elements, definitions: map[string]*schema{}}
+func Schema(t reflect.Type, name, title string) ([]byte, error) {
+	w := schemaWriter{doc: Document{types: map[reflect.Type]*structType{}}, definitions: map[string]*schema{}}
 	root := w.object(t)
 	root.Schema, root.Title = "http://json-schema.org/draft-07/schema#", title
 	root.ID = "https://raw.githubusercontent.com/recoursehq/recourse/main/docs/schemas/" + name + ".json"
@@ -64,7 +63,7 @@ type schema struct {
 }
 
 type schemaWriter struct {
-	elements    map[reflect.Type]reflect.Type
+	doc         Document // of which only the types count
 	definitions map[string]*schema
 }
 
@@ -100,14 +99,11 @@ func (w *schemaWriter) value(t reflect.Type) *schema {
 	if t.Kind() == reflect.Pointer && t != reflect.TypeFor[*Node]() {
 		return w.value(t.Elem())
 	}
-	if words, ok := reflect.TypeAssert[interface{ Words() []string }](reflect.Zero(t)); ok {
+	if words, ok := reflect.TypeAssert[worded](reflect.Zero(t)); ok {
 		return &schema{Type: typeString, Enum: words.Words()}
 	}
 	if several, ok := reflect.TypeAssert[interface{ Forms() []any }](reflect.New(t)); ok {
 		return w.anyOf(several.Forms())
-	}
-	if element, ok := w.elements[t]; ok {
-		return &schema{Type: typeObject, Additional: w.value(element)}
 	}
 	switch t {
 	case reflect.TypeFor[*Node]():
@@ -133,7 +129,10 @@ func (w *schemaWriter) value(t reflect.Type) *schema {
 	case reflect.String:
 		return &schema{Type: typeString}
 	case reflect.Slice:
-		return &schema{Type: "array", Items: w.value(t.Elem())}
+		if w.doc.keyOf(t) == nil {
+			return &schema{Type: "array", Items: w.value(t.Elem())}
+		}
+		fallthrough
 	case reflect.Map:
 		return &schema{Type: typeObject, Additional: w.value(t.Elem())}
 	case reflect.Struct:

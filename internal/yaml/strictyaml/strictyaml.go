@@ -23,10 +23,12 @@
 //	yaml:"name,required"   a mistake when the key is missing
 //	yaml:"name,secret"     the value is shown neither in messages nor in excerpts
 //	yaml:",pos"            a [Pos] or *[Node] that receives where the struct's mapping stands
+//	yaml:",key"            a text that receives the key of the struct, where a mapping by names is read into a []*struct
 //	default:"20s"          the value of a scalar whose key is missing; one in parentheses is meant for readers only
 //	gone:"name"            a key that there was once: whoever still has it is told why it is gone, by the tag why
 //
-// Embedded structs contribute their fields. Pointers are nil for a missing or null value.
+// Embedded structs contribute their fields. Pointers are nil for a missing or null value. A text whose type has a method Words() []string
+// must be one of these words.
 package strictyaml
 
 import (

@@ -13,6 +13,7 @@ import (
 type structType struct {
 	fields []field
 	places [][]int           // fields tagged `yaml:",pos"`
+	key    []int             // the field tagged `yaml:",key"`
 	gone   map[string]string // keys that there were once, with the reasons
 	was    map[string]string // earlier names of keys, with the new ones
 }
@@ -148,6 +149,14 @@ func (d *Document) Hide(n *Node) {
 	}
 }
 
+// keyOf returns the index of the field with the key in the structs of a list that is written as a mapping by names; nil: it is none.
+func (d *Document) keyOf(list reflect.Type) []int {
+	if elem := list.Elem(); elem.Kind() == reflect.Pointer && elem.Elem().Kind() == reflect.Struct {
+		return d.structType(elem.Elem()).key
+	}
+	return nil
+}
+
 func (st *structType) field(name string) *field {
 	i := slices.IndexFunc(st.fields, func(f field) bool { return f.name == name })
 	if i < 0 {
@@ -181,6 +190,8 @@ func (d *Document) structType(t reflect.Type) *structType {
 		case !f.IsExported():
 		case name == "" && options == "pos":
 			st.places = append(st.places, []int{i})
+		case name == "" && options == "key":
+			st.key = []int{i}
 		case name != "":
 			if was := f.Tag.Get("was"); was != "" {
 				st.was[was] = name
