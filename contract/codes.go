@@ -18,11 +18,11 @@ type codeEntry struct {
 	open      *language.Template // the template for codes passed on from elsewhere
 	kind      recourse.Kind
 	group     string
-	when      string              // a sentence that says when the code is chosen
-	selectors []selector          // empty: by name only
-	reads     []string            // other codes that are read as this one
-	set       []language.Constant // what the code tells a reader beyond its kind
-	retry     retryable           // how the boolean on the wire is decided
+	when      string                 // a sentence that says when the code is chosen
+	selectors []selector             // empty: by name only
+	reads     []string               // other codes that are read as this one
+	set       []language.Constant    // what the code tells a reader beyond its kind
+	retry     contractform.Retryable // how the boolean on the wire is decided
 	wait      time.Duration
 	message   []*language.Template // the first whose placeholders can be filled in
 	hints     []alternative
@@ -31,22 +31,6 @@ type codeEntry struct {
 	rpc       *rpcForm
 	otherwise string // replaces the code where no HTTP answer is possible
 }
-
-// retryable says how an entry decides the boolean on the wire.
-type retryable struct {
-	mode   retryMode
-	status []string // for byStatus
-}
-
-type retryMode int
-
-const (
-	byRecord retryMode = iota
-	always
-	never
-	byStatus
-	stated
-)
 
 // inResult reports whether the code can appear in a tool result.
 func (en *codeEntry) inResult() bool { return en.open == nil && en.otherwise == "" && en.rpc == nil }
@@ -197,60 +181,53 @@ func strayBool(n *strictyaml.Node) string {
 	}
 }
 
-func (k *compiler) retryable(n *strictyaml.Node) retryable {
+func (k *compiler) retryable(n *strictyaml.Node) contractform.Retryable {
 	if n == nil {
-		return retryable{mode: byRecord}
+		return contractform.Retryable{Mode: contractform.ByRecord}
 	}
 	if status := n.Get("status"); status != nil {
-		r := retryable{mode: byStatus}
+		r := contractform.Retryable{Mode: contractform.ByStatus}
 		for _, item := range language.Items(status) {
-			r.status = append(r.status, k.conditionValue(onStatus, item))
+			r.Status = append(r.Status, k.conditionValue(onStatus, item))
 		}
 		return r
 	}
 	switch n.Text() {
 	case "error":
-		return retryable{mode: byRecord}
+		return contractform.Retryable{Mode: contractform.ByRecord}
 	case "stated":
-		return retryable{mode: stated}
+		return contractform.Retryable{Mode: contractform.Stated}
 	}
 	switch n.Kind() {
 	case strictyaml.KindBool:
 		var yes bool
 		if n.Decode(&yes) == nil && yes {
-			return retryable{mode: always}
+			return contractform.Retryable{Mode: contractform.Always}
 		}
-		return retryable{mode: never}
+		return contractform.Retryable{Mode: contractform.Never}
 	default:
 	}
 	k.Mistakef(n, "write `true`, `false`, `{status: 5xx}`, `error` or `stated`",
 		"`retryable` must say when to repeat the call%s", strayBool(n))
-	return retryable{}
-}
-
-// A codeRange gives a kind to numeric codes that are not listed.
-type codeRange struct {
-	from, to int
-	kind     recourse.Kind
-	name     string
+	return contractform.Retryable{}
 }
 
 // kindOfRange returns the kind of the range that contains the code.
 func (c *Contract) kindOfRange(code string) (recourse.Kind, bool) {
 	if r := c.rangeOf(code); r != nil {
-		return r.kind, true
+		return r.Kind, true
 	}
 	return "", false
 }
 
 // rangeOf returns the range that contains the code, or nil.
-func (c *Contract) rangeOf(code string) *codeRange {
+func (c *Contract) rangeOf(code string) *contractform.Range {
 	n, err := strconv.Atoi(code)
 	if err != nil {
 		return nil
 	}
 	for i := range c.ranges {
-		if r := &c.ranges[i]; r.from <= n && n <= r.to {
+		if r := &c.ranges[i]; r.From <= n && n <= r.To {
 			return r
 		}
 	}

@@ -39,7 +39,7 @@ type Contract struct {
 	readers    map[string]bool   // tools that always only read: those listed, and the verify calls
 	hintTools  []string
 	literals   string // how values are written in calls
-	verify     map[string]verifyRule
+	verify     map[string]contractform.VerifyCall
 	batch      map[string]string                     // which argument lists the items, by tool
 	expects    map[string][]contractform.Expectation // what a success looks like, by tool
 	once       map[string][]string                   // which arguments tell a repetition, by tool
@@ -49,7 +49,7 @@ type Contract struct {
 	upstream   *shape      // body of an HTTP error from a service that the server calls, or nil
 	question   *shape      // JSON object of a question, or nil
 	reads      []reads
-	ranges     []codeRange
+	ranges     []contractform.Range
 	hints      []alternative
 	codes      []*codeEntry
 	byCode     map[string]*codeEntry // codes and their aliases
@@ -83,10 +83,10 @@ func (c *Contract) ShowsArguments() bool { return c.showsValues }
 
 // FormatArgument returns the name of the argument that selects the form of a failure's text (markdown, json
 // or both) in tools that have it; "" if there is none.
-func (c *Contract) FormatArgument() string { return c.layout.format.argument }
+func (c *Contract) FormatArgument() string { return c.layout.format.Argument }
 
 // FormatTools returns the tools that have this argument whatever their inputSchema says.
-func (c *Contract) FormatTools() []string { return slices.Clone(c.layout.format.tools) }
+func (c *Contract) FormatTools() []string { return slices.Clone(c.layout.format.Tools) }
 
 // Formats are the values of the argument of [Contract.FormatArgument].
 func Formats() []string { return []string{formatMarkdown, formatJSON, formatBoth} }

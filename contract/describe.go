@@ -22,7 +22,7 @@ func (c *Contract) form() *contractform.Form {
 	f := &contractform.Form{
 		Words: map[string]*contractform.Code{}, Layout: c.layout.form(), Members: c.documented(),
 		Question: c.question.form(), Upstream: c.upstream.form(), Hints: hintForms(c.hints), HintTools: c.hintTools,
-		Verify: map[string]contractform.VerifyCall{}, Literals: c.literals, ShowsValues: c.showsValues, Silence: c.silence,
+		Ranges: c.ranges, Verify: map[string]contractform.VerifyCall{}, Literals: c.literals, ShowsValues: c.showsValues, Silence: c.silence,
 		ResultKinds: c.resultKinds(),
 	}
 	byEntry := map[*codeEntry]*contractform.Code{}
@@ -40,14 +40,15 @@ func (c *Contract) form() *contractform.Form {
 	for _, r := range c.reads {
 		f.Reads = append(f.Reads, contractform.Read{Text: sourceOf(r.text), Shape: r.shape.form(), Set: constantForms(r.set)})
 	}
-	for _, r := range c.ranges {
-		f.Ranges = append(f.Ranges, contractform.Range{From: r.from, To: r.to, Kind: r.kind, Name: r.name})
-	}
 	f.ResourcesByArgument, f.ResourcesByTool = c.resources.written, c.resources.byTool
 	f.Batch, f.Once, f.Expects = c.batch, c.once, c.expects
 	f.ReadOnly, f.Readers = c.readOnly, slices.Sorted(maps.Keys(c.readers))
 	for tool, rule := range c.verify {
-		f.Verify[tool] = c.verifyForm(rule)
+		rule.Args = slices.Clone(rule.Args)
+		for i := range rule.Args {
+			rule.Args[i].Spelled = c.literal(rule.Args[i].Value)
+		}
+		f.Verify[tool] = rule
 	}
 	return f
 }
@@ -96,7 +97,7 @@ func (c *Contract) memberType(name string) string {
 func (en *codeEntry) form() *contractform.Code {
 	f := &contractform.Code{
 		Code: en.code, Open: en.open != nil, Name: en.name, Kind: en.kind, Group: en.group, When: en.when, Reads: en.reads,
-		Set: constantForms(en.set), Retry: contractform.Retryable{Mode: contractform.RetryMode(en.retry.mode), Status: en.retry.status},
+		Set: constantForms(en.set), Retry: en.retry,
 		Wait: en.wait, Messages: sources(en.message), Hints: hintForms(en.hints), Otherwise: en.otherwise,
 	}
 	for _, sel := range en.selectors {
@@ -163,8 +164,7 @@ func (sel selector) form() contractform.Selector {
 func (l *layout) form() contractform.Layout {
 	f := contractform.Layout{
 		Shape: l.shape.form(), Record: l.record, Human: sourceOf(l.human),
-		Format:     contractform.Format{Argument: l.format.argument, Tools: l.format.tools, Fallback: l.format.fallback},
-		Structured: l.structured, Result: l.result, IsError: l.isError, MimeTypes: l.mimeTypes, Advises: l.advises,
+		Format: l.format, Structured: l.structured, Result: l.result, IsError: l.isError, MimeTypes: l.mimeTypes, Advises: l.advises,
 	}
 	switch text := l.text.(type) {
 	case jsonCodec:
@@ -226,16 +226,6 @@ func (b *body) form() *contractform.Body {
 	}
 	for _, item := range b.list {
 		f.List = append(f.List, item.form())
-	}
-	return f
-}
-
-func (c *Contract) verifyForm(rule verifyRule) contractform.VerifyCall {
-	f := contractform.VerifyCall{Tool: rule.tool, LookAt: rule.lookAt, Landed: rule.landed}
-	for _, a := range rule.args {
-		f.Args = append(f.Args, contractform.VerifyArg{
-			Name: a.name, Pointer: a.pointer, List: a.list, Value: a.value, Spelled: c.literal(a.value),
-		})
 	}
 	return f
 }

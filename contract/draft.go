@@ -11,6 +11,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract/internal/language"
 	"github.com/recoursehq/recourse/contract/internal/wild"
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
@@ -162,7 +163,7 @@ func (c *Contract) takeWait(e *recourse.Error) {
 // clearBy says of a failure with a code that leaves it to the other side whether the same call may be made again, and of
 // which that side says so, that nothing was done: that is what it says.
 func clearBy(e *recourse.Error, en *codeEntry) {
-	if en != nil && en.retry.mode == stated && e.Retry == recourse.RetrySameCall && e.Effect == "" {
+	if en != nil && en.retry.Mode == contractform.Stated && e.Retry == recourse.RetrySameCall && e.Effect == "" {
 		e.Effect, e.EffectBasis = recourse.EffectNone, recourse.BasisStated
 	}
 }
@@ -235,7 +236,7 @@ func (d *draft) toldOf(c *Contract, en *codeEntry, e *recourse.Error) (retryable
 	if !told && c.silence != nil && d.object && e == d.e {
 		retryable, told = *c.silence, true
 	}
-	if en != nil && en.retry.mode == never {
+	if en != nil && en.retry.Mode == contractform.Never {
 		retryable = false // whatever the other side says
 	}
 	return retryable, told

@@ -337,5 +337,5 @@ func (e *edit) own() []block {
 		return []block{form}
 	}
 	text, _ := e.s.render(e.l.human)
-	return e.l.format.choose(e.s, block{text: []byte(text), media: mediaMarkdown}, form)
+	return chosen(e.l.format, e.s, block{text: []byte(text), media: mediaMarkdown}, form)
 }

@@ -367,12 +367,12 @@ func (k *compiler) otherForms() {
 		k.c.ranges = nil
 	}
 	for _, f := range k.file.Ranges {
-		r := codeRange{from: f.From, to: f.To, kind: recourse.Kind(k.OneOf(f.Kind, contractform.Kinds...)), name: f.Name}
+		r := contractform.Range{From: f.From, To: f.To, Kind: recourse.Kind(k.OneOf(f.Kind, contractform.Kinds...)), Name: f.Name}
 		switch {
-		case r.from > r.to:
-			k.Mistakef(f.Node, "give the lower one first", "from %d to %d there is no code", r.from, r.to)
-		case slices.ContainsFunc(k.c.ranges, func(other codeRange) bool { return r.from <= other.to && other.from <= r.to }):
-			k.Mistakef(f.Node, "let ranges not overlap", "codes from %d to %d are in a range already", r.from, r.to)
+		case r.From > r.To:
+			k.Mistakef(f.Node, "give the lower one first", "from %d to %d there is no code", r.From, r.To)
+		case slices.ContainsFunc(k.c.ranges, func(other contractform.Range) bool { return r.From <= other.To && other.From <= r.To }):
+			k.Mistakef(f.Node, "let ranges not overlap", "codes from %d to %d are in a range already", r.From, r.To)
 		}
 		k.c.ranges = append(k.c.ranges, r)
 	}

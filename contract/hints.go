@@ -94,7 +94,7 @@ func (c *Contract) hintsFor(s *subject, fresh bool) []string {
 // way round, or if none may although the kind knows a way out, only advice that has been chosen by what is said about it
 // holds.
 func (s *subject) advice() (string, bool) {
-	differs := s.entry.retry.mode != stated && s.retryable() != s.usually() ||
+	differs := s.entry.retry.Mode != contractform.Stated && s.retryable() != s.usually() ||
 		s.e.RetryAdvice() == recourse.RetryNever && (knowsWayOut(s.e.Kind) || knowsWayOut(s.entry.kind))
 	if differs && !slices.ContainsFunc(s.entry.hints, func(a alternative) bool { return a.bySaid() }) {
 		return "", false
@@ -188,7 +188,7 @@ func (c *Contract) AdvisedTools() []string {
 func (c *Contract) verifyTools() []string {
 	tools := make([]string, 0, len(c.verify))
 	for _, rule := range c.verify {
-		tools = append(tools, rule.tool)
+		tools = append(tools, rule.Tool)
 	}
 	return tools
 }

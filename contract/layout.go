@@ -17,20 +17,12 @@ type layout struct {
 	record     bool               // the contract's object is the record, which is in _meta in any case
 	text       codec              // the text block
 	human      *language.Template // a text block for people, gated by format
-	format     formatGate
+	format     contractform.Format
 	structured bool   // the contract's object also stands in structuredContent
 	result     string // and in this member of the result
 	isError    bool
 	mimeTypes  bool // text blocks state their MIME type
 	advises    bool // the contract's hints follow the message
-}
-
-// A formatGate lets an argument of the call select the blocks: markdown, json or both. The zero value offers
-// no choice.
-type formatGate struct {
-	argument string
-	tools    []string // which take it, whatever their inputSchema says
-	fallback string   // used if the argument is missing, invalid or unknown
 }
 
 // The values of a format argument.
@@ -117,7 +109,7 @@ func (l *layout) blocks(s *subject) []block {
 		return []block{form}
 	}
 	text, _ := s.render(l.human)
-	return l.format.choose(s, block{text: []byte(text), media: mediaMarkdown}, form)
+	return chosen(l.format, s, block{text: []byte(text), media: mediaMarkdown}, form)
 }
 
 type block struct {
@@ -132,9 +124,9 @@ const (
 	mediaJSON     = "application/json"
 )
 
-// choose returns the blocks that the call selects.
-func (g formatGate) choose(s *subject, human, form block) []block {
-	switch g.of(s) {
+// chosen returns the blocks that the call selects.
+func chosen(g contractform.Format, s *subject, human, form block) []block {
+	switch formatOf(g, s) {
 	case formatJSON:
 		return []block{form}
 	case formatBoth:
@@ -144,25 +136,25 @@ func (g formatGate) choose(s *subject, human, form block) []block {
 	}
 }
 
-// of returns the format that the call selects, if the tool takes that argument or has evidently honoured it.
-func (g formatGate) of(s *subject) string {
+// formatOf returns the format that the call selects, if the tool takes that argument or has evidently honoured it.
+func formatOf(g contractform.Format, s *subject) string {
 	call := s.call
-	if !call.FormatArgument && !slices.Contains(g.tools, call.Tool) && !call.answeredInJSON(s.c) {
-		return g.fallback
+	if !call.FormatArgument && !slices.Contains(g.Tools, call.Tool) && !call.answeredInJSON(s.c) {
+		return g.Fallback
 	}
 	var arguments map[string]json.Value
 	if json.UnmarshalLenient(call.Arguments, &arguments) != nil {
-		return g.fallback
+		return g.Fallback
 	}
 	var value string
-	if json.Unmarshal(arguments[g.argument], &value) != nil {
-		return g.fallback
+	if json.Unmarshal(arguments[g.Argument], &value) != nil {
+		return g.Fallback
 	}
 	switch value {
 	case formatMarkdown, formatJSON, formatBoth:
 		return value
 	default:
-		return g.fallback
+		return g.Fallback
 	}
 }
 
@@ -263,7 +255,7 @@ func (k *compiler) layout(w *contractform.WriteFile) layout {
 		k.Readable(w.Human, l.human)
 	}
 	if w.Format != nil {
-		l.format = formatGate{argument: w.Format.Argument, tools: w.Format.Tools, fallback: w.Format.Default}
+		l.format = contractform.Format{Argument: w.Format.Argument, Tools: w.Format.Tools, Fallback: w.Format.Default}
 		if w.Human == nil {
 			k.Mistakef(w.Format.Node, `add human: "{message}"`,
 				"a format argument chooses between `text` and `human`, and there is no `human`")

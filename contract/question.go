@@ -35,7 +35,7 @@ func (c *Contract) Ask(n *recourse.NeedsInput, call *Call) Answer {
 		form := block{text: codec.appendObject(nil, object), media: mediaJSON}
 		blocks = []block{form}
 		if l.human != nil {
-			blocks = l.format.choose(s, human, form)
+			blocks = chosen(l.format, s, human, form)
 		}
 	}
 	dst := append(l.appendBlocks([]byte(`{"content":[`), blocks), ']')

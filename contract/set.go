@@ -152,7 +152,7 @@ func (s *Set) readDocument(doc *strictyaml.Document, src []byte, live *liveTools
 	f := &contractform.File{}
 	doc.Decode(f)
 	k := &compiler{Compiler: language.NewCompiler(doc), file: f, c: &Contract{
-		UnknownTool: unknownToolResult, verify: map[string]verifyRule{}, batch: map[string]string{},
+		UnknownTool: unknownToolResult, verify: map[string]contractform.VerifyCall{}, batch: map[string]string{},
 		expects: map[string][]contractform.Expectation{}, once: map[string][]string{},
 		readers: map[string]bool{},
 	}}

@@ -128,7 +128,7 @@ func (s *subject) computed(c *language.Computed) (value any, ok bool) {
 // group returns the group of the code.
 func (s *subject) group() (name string, ok bool) {
 	if r := s.c.rangeOf(s.e.Code); r != nil && s.ranged() {
-		return r.name, true
+		return r.Name, true
 	}
 	return s.entry.group, s.entry.group != ""
 }
@@ -347,18 +347,18 @@ func (s *subject) ranged() bool { return s.unlisted() && s.c.rangeOf(s.e.Code) !
 // follows what that side said; if the record's retry differs from its kind's and so was set on purpose, it decides;
 // otherwise the code does. A boolean that was read in the contract's own form is no such purpose: the code's counts.
 func (s *subject) retryable() bool {
-	e, mode := s.e, s.entry.retry.mode
+	e, mode := s.e, s.entry.retry.Mode
 	same := e.RetryAdvice() == recourse.RetrySameCall
 	switch {
 	case s.unlisted(): // the contract does not mention it
 		return same
-	case mode == never, e.Effect == recourse.EffectUnknown, e.Effect == recourse.EffectApplied:
+	case mode == contractform.Never, e.Effect == recourse.EffectUnknown, e.Effect == recourse.EffectApplied:
 		return false
-	case mode == stated:
+	case mode == contractform.Stated:
 		return e.Retry == recourse.RetrySameCall
-	case mode == byRecord, mode == byStatus && e.Upstream.Status == 0:
+	case mode == contractform.ByRecord, mode == contractform.ByStatus && e.Upstream.Status == 0:
 		return same
-	case mode == byStatus && e.Retry != "" && !same: // who knows more than the status
+	case mode == contractform.ByStatus && e.Retry != "" && !same: // who knows more than the status
 		return false
 	case s.call.Relay.OriginalContract != s.c && same != (e.Kind.Retry() == recourse.RetrySameCall):
 		return same
@@ -368,16 +368,16 @@ func (s *subject) retryable() bool {
 
 // usually returns what the code says about failures like this one, whatever is known about the call.
 func (s *subject) usually() bool {
-	switch s.entry.retry.mode {
-	case always:
+	switch s.entry.retry.Mode {
+	case contractform.Always:
 		return true
-	case never:
+	case contractform.Never:
 		return false
-	case byStatus:
+	case contractform.ByStatus:
 		if status := s.e.Upstream.Status; status != 0 {
-			return matchStatus(s.entry.retry.status, status)
+			return matchStatus(s.entry.retry.Status, status)
 		}
-	case byRecord, stated:
+	case contractform.ByRecord, contractform.Stated:
 	}
 	return s.e.Kind.Retry() == recourse.RetrySameCall
 }

@@ -14,21 +14,6 @@ import (
 	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
-// A verifyRule makes the call that checks whether a tool's call took effect.
-type verifyRule struct {
-	tool   string
-	args   []verifyArg
-	lookAt string
-	landed *contractform.Landed
-}
-
-type verifyArg struct {
-	name    string
-	pointer string     // into the arguments of the failed call
-	list    bool       // the value stands in a list
-	value   json.Value // a constant, if pointer is empty
-}
-
 // verifies reads the calls that check whether others took effect. The tools that they call only read.
 func (k *compiler) verifies() {
 	for _, v := range k.file.Verify {
@@ -65,22 +50,22 @@ func (k *compiler) pointers(n *strictyaml.Node) (pointers []string) {
 	return pointers
 }
 
-func (k *compiler) verify(v contractform.VerifyFile) verifyRule {
-	rule := verifyRule{tool: v.Tool, lookAt: v.LookAt, landed: settle.Compile(k.Compiler, v.Landed)}
+func (k *compiler) verify(v contractform.VerifyFile) contractform.VerifyCall {
+	rule := contractform.VerifyCall{Tool: v.Tool, LookAt: v.LookAt, Landed: settle.Compile(k.Compiler, v.Landed)}
 	for _, a := range v.From {
-		arg := verifyArg{name: a.Key, list: a.Value.Kind() == strictyaml.KindSequence}
-		if arg.list && a.Value.Len() != 1 {
+		arg := contractform.VerifyArg{Name: a.Key, List: a.Value.Kind() == strictyaml.KindSequence}
+		if arg.List && a.Value.Len() != 1 {
 			k.Mistakef(a.Value, "for example [/reference]", "a list holds one JSON Pointer")
 			continue
 		}
-		if pointer := language.Items(a.Value)[0]; pointer.Decode(&arg.pointer) == nil && !strings.HasPrefix(arg.pointer, "/") {
+		if pointer := language.Items(a.Value)[0]; pointer.Decode(&arg.Pointer) == nil && !strings.HasPrefix(arg.Pointer, "/") {
 			k.Mistakef(pointer, "write a JSON Pointer into the call's arguments, such as /reference",
-				"%q is no JSON Pointer", arg.pointer)
+				"%q is no JSON Pointer", arg.Pointer)
 		}
-		rule.args = append(rule.args, arg)
+		rule.Args = append(rule.Args, arg)
 	}
 	for _, w := range v.With {
-		rule.args = append(rule.args, verifyArg{name: w.Key, value: k.JSON(w.Value)})
+		rule.Args = append(rule.Args, contractform.VerifyArg{Name: w.Key, Value: k.JSON(w.Value)})
 	}
 	return rule
 }
@@ -93,21 +78,21 @@ func (c *Contract) VerifyFor(call *Call) *recourse.Verify {
 	if !ok {
 		return nil
 	}
-	v := recourse.Verify{Tool: rule.tool, LookAt: rule.lookAt}
-	for _, a := range rule.args {
-		value, to := a.value, &v.Args
-		if a.pointer != "" {
-			if value = call.argument(a.pointer); value == nil {
-				if json.Lookup(json.Value(call.Arguments), json.Pointer(a.pointer)) == nil {
+	v := recourse.Verify{Tool: rule.Tool, LookAt: rule.LookAt}
+	for _, a := range rule.Args {
+		value, to := a.Value, &v.Args
+		if a.Pointer != "" {
+			if value = call.argument(a.Pointer); value == nil {
+				if json.Lookup(json.Value(call.Arguments), json.Pointer(a.Pointer)) == nil {
 					continue
 				}
-				value, to = json.AppendQuote(nil, a.pointer), &v.From
+				value, to = json.AppendQuote(nil, a.Pointer), &v.From
 			}
 		}
-		if a.list {
+		if a.List {
 			value = slices.Concat(json.Value("["), value, json.Value("]"))
 		}
-		*to = append(*to, recourse.Arg{Name: a.name, Value: stdjson.RawMessage(value)})
+		*to = append(*to, recourse.Arg{Name: a.Name, Value: stdjson.RawMessage(value)})
 	}
 	return &v
 }
@@ -127,17 +112,17 @@ func (call *Call) argument(pointer string) json.Value {
 // what the rule checks: the question is then open. Only Tool and Arguments of call are used.
 func (c *Contract) Landed(call *Call, data []byte) (landed, known bool) {
 	verify := c.verify[call.Tool]
-	if !verify.asks(call) {
+	if !hasAll(verify.Args, call) {
 		return false, false
 	}
-	return verify.landed.Judge(data, json.Value(call.Arguments))
+	return verify.Landed.Judge(data, json.Value(call.Arguments))
 }
 
-// asks reports whether the call has every argument that the verify call takes from it. If one is missing, the
+// hasAll reports whether the call has every argument that the verify call takes from it. If one is missing, the
 // verify call asks about something else.
-func (r *verifyRule) asks(call *Call) bool {
-	for _, a := range r.args {
-		if a.pointer != "" && call.argument(a.pointer) == nil {
+func hasAll(args []contractform.VerifyArg, call *Call) bool {
+	for _, a := range args {
+		if a.Pointer != "" && call.argument(a.Pointer) == nil {
 			return false
 		}
 	}
