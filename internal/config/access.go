@@ -11,7 +11,6 @@ import (
 	"github.com/recoursehq/recourse/internal/call/door"
 	"github.com/recoursehq/recourse/internal/policy/auth"
 	"github.com/recoursehq/recourse/internal/policy/auth/grant"
-	"github.com/recoursehq/recourse/internal/yaml/nearest"
 	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
@@ -222,7 +221,7 @@ func (v *validator) access(c *Config) {
 		}
 	}
 	if node := root.Get("lockout"); node != nil && c.Lockout != nil {
-		v.positiveDuration(node.Get("within"), "within", c.Lockout.Within)
+		v.duration(node, "within", c.Lockout.Within)
 		if c.Lockout.Failures < 0 {
 			v.doc.Reportf(node.Get("failures").Pos(), "write `0` to refuse no address", "`failures` must not be negative")
 		}
@@ -352,14 +351,12 @@ func (v *validator) admission(c *Config, access []string, grants []Grant, mode M
 	}
 	for i, name := range access {
 		at := node.Get("access").Item(i).Pos()
-		switch near, ok := nearest.Of(name, known); {
+		switch {
 		case slices.Contains(access[:i], name):
 			v.doc.Reportf(at, "remove one of them", "`%s` is listed twice", name)
-		case slices.Contains(known, name):
-		case ok:
-			v.doc.Reportf(at, "did you mean `"+near+"`?", "`access` names no entry of the top level's `access`")
-		default:
-			v.doc.Reportf(at, "add it there, or write `loopback`", "`access` names no entry of the top level's `access`")
+		case !slices.Contains(known, name):
+			hint := meant(name, known, "add it there, or write `loopback`")
+			v.doc.Reportf(at, hint, "`access` names no entry of the top level's `access`")
 		}
 	}
 	list := node.Get("grants")
@@ -421,10 +418,7 @@ func (v *validator) grant(g *Grant, node *strictyaml.Node) {
 		v.doc.Reportf(node.Pos(), "add `tools`, such as [\"*\"]", "the grant lets nobody do anything")
 	}
 	for i, pattern := range g.Tools {
-		if pattern == "" || strings.ContainsAny(pattern, " \t\n[]{}\\") {
-			v.doc.Reportf(node.Get("tools").Item(i).Pos(), "in a pattern only * and ? are special",
-				"this is neither the name of a tool nor a pattern")
-		}
+		v.toolPattern(pattern, node.Get("tools").Item(i).Pos())
 	}
 	if when := node.Get("when"); when != nil {
 		if _, err := grant.Compile(g.When); err != nil {

@@ -101,7 +101,7 @@ func (v *validator) operation(s *Server, o *Operation, node *strictyaml.Node) {
 	if name := node.Get("name"); name != nil && !openapi.IsName(o.Name) {
 		v.doc.Reportf(name.Pos(), "use up to 64 of a-z, A-Z, 0-9, - and _", "this is not a valid name of a tool")
 	}
-	v.callTimeout(s, node.Get("timeout"), o.Timeout)
+	v.callTimeout(s, node, o.Timeout)
 }
 
 // description reads the text of a description, from a file or a URL.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/recoursehq/recourse/internal/policy/glob"
 	"github.com/recoursehq/recourse/internal/protocol/uri"
-	"github.com/recoursehq/recourse/internal/yaml/nearest"
 	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
@@ -249,9 +248,7 @@ func (v *validator) endpoints(c *Config, paths map[string]string) {
 		e.Path = v.path(e.Name, e.Path, node)
 		v.ownPath(e.Name, e.Path, cmp.Or(node.Get("path").Pos(), at), paths)
 		v.contract(node, "contract", e.Contract)
-		if deadline := node.Get("deadline"); deadline != nil {
-			v.positiveDuration(deadline, "deadline", e.Deadline)
-		}
+		v.duration(node, "deadline", e.Deadline)
 		if lists := node.Get("lists"); lists != nil && e.Lists == "" {
 			v.doc.Reportf(lists.Pos(), "write the name of a file, or `none`", "`lists` is empty")
 		}
@@ -310,12 +307,10 @@ func (v *validator) member(c *Config, e *Endpoint, m *Member, item *strictyaml.N
 		for i, s := range c.Servers {
 			names[i] = s.Name
 		}
-		if near, ok := nearest.Of(m.Name, names); ok {
-			hint = "did you mean `" + near + "`?"
-		} else if len(names) > 0 {
+		if len(names) > 0 {
 			hint = "the servers are `" + strings.Join(names, "`, `") + "`"
 		}
-		v.doc.Reportf(at, hint, "there is no server `%s`", m.Name)
+		v.doc.Reportf(at, meant(m.Name, names, hint), "there is no server `%s`", m.Name)
 	case s.Mode == ModeObserve:
 		v.doc.Reportf(at, "remove `mode: observe` there, or this server here",
 			"the server `%s` is only observed, and what an endpoint offers has to be enforced", m.Name)

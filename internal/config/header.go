@@ -18,18 +18,7 @@ var ownHeaders = []string{
 
 // headers checks the headers that are set and those that are forwarded, and makes their names canonical.
 func (v *validator) headers(s *Server, node *strictyaml.Node) {
-	set := map[string]string{}
-	headers := node.Get("headers")
-	for key, value := range headers.All() {
-		at := headers.Key(key)
-		v.headerName(at, key)
-		name := http.CanonicalHeaderKey(key)
-		if _, twice := set[name]; twice {
-			v.doc.Reportf(at, "remove one of them", "this header is set twice")
-		}
-		v.headerValue(value.Pos(), s.Headers[key])
-		set[name] = s.Headers[key]
-	}
+	set := v.setHeaders(s.Headers, node.Get("headers"))
 	if s.Headers != nil {
 		s.Headers = set
 	}
@@ -45,6 +34,21 @@ func (v *validator) headers(s *Server, node *strictyaml.Node) {
 		}
 		s.Forward[i] = name
 	}
+}
+
+// setHeaders checks headers that are sent with every request, and returns them by their canonical names.
+func (v *validator) setHeaders(headers map[string]string, node *strictyaml.Node) map[string]string {
+	set := map[string]string{}
+	for key, value := range node.All() {
+		at, name := node.Key(key), http.CanonicalHeaderKey(key)
+		v.headerName(at, key)
+		if _, twice := set[name]; twice {
+			v.doc.Reportf(at, "remove one of them", "this header is set twice")
+		}
+		v.headerValue(value.Pos(), headers[key])
+		set[name] = headers[key]
+	}
+	return set
 }
 
 func (v *validator) headerName(at strictyaml.Pos, key string) {

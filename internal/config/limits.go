@@ -142,10 +142,7 @@ func (v *validator) limits(limits Limits, node *strictyaml.Node) {
 		v.limitBounds(limit, at, keys)
 		v.limitKeys(limit, keys)
 		for j, tool := range limit.Tools {
-			if tool == "" || strings.ContainsAny(tool, " \t\n[]{}\\") {
-				v.doc.Reportf(keys.Get("tools").Item(j).Pos(),
-					"in a pattern only * and ? are special", "this is neither the name of a tool nor a pattern")
-			}
+			v.toolPattern(tool, keys.Get("tools").Item(j).Pos())
 		}
 		for _, before := range limits[:i] {
 			v.contradiction(before, limit, keys)
@@ -176,17 +173,15 @@ func (v *validator) limitBounds(limit *Limit, at strictyaml.Pos, keys *strictyam
 	if atOnce == nil {
 		return
 	}
-	queue, wait := keys.Get("queue"), keys.Get("wait")
-	switch {
+	switch queue := keys.Get("queue"); {
 	case queue == nil:
 		limit.Queue = limit.AtOnce
 	case limit.Queue < 0:
 		v.doc.Reportf(queue.Pos(), "", "`queue` must be 0 or more")
 	}
-	if wait == nil {
+	v.duration(keys, "wait", limit.Wait)
+	if keys.Get("wait") == nil {
 		limit.Wait = queueWait
-	} else {
-		v.positiveDuration(wait, "wait", limit.Wait)
 	}
 }
 

@@ -145,7 +145,7 @@ func (v *validator) once(c *Config, s *Server, o *Once, node *strictyaml.Node) {
 			v.doc.Reportf(at.Pos(), "write it as `/reference`", "`key` must be a JSON Pointer into the arguments, or `required`")
 		}
 	}
-	v.givenDuration(node, "within", o.Within)
+	v.duration(node, "within", o.Within)
 	if grace := node.Get("grace"); grace != nil && o.Grace < 0 {
 		v.doc.Reportf(grace.Pos(), "write it as `1m`", "`grace` must not be negative")
 	}

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/recoursehq/recourse/internal/config/launch"
-	"github.com/recoursehq/recourse/internal/yaml/nearest"
 	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 	"github.com/recoursehq/recourse/profiles"
 )
@@ -201,10 +200,7 @@ func (v *validator) chosenProfile(s *Server, node *strictyaml.Node) {
 	if node == nil || s.Profile == ProfileNone || ProfileNamed(s.Profile) != nil {
 		return
 	}
-	hint := "write `none`, or leave it out"
-	if near, ok := nearest.Of(s.Profile, ProfileNames()); ok {
-		hint = "did you mean `" + near + "`?"
-	}
+	hint := meant(s.Profile, ProfileNames(), "write `none`, or leave it out")
 	v.doc.Reportf(node.Pos(), hint, "`profile` names an unknown profile")
 }
 

@@ -55,7 +55,7 @@ func (v *validator) protect(s *Server, node *strictyaml.Node) {
 	if s.Hedge == nil {
 		return
 	}
-	v.givenDuration(node.Get("hedge"), "after", s.Hedge.After)
+	v.duration(node.Get("hedge"), "after", s.Hedge.After)
 	longest := s.Timeout
 	for _, tool := range s.Tools {
 		longest = max(longest, tool.Value.Timeout)
@@ -79,9 +79,9 @@ func (v *validator) breaker(b *Breaker, node *strictyaml.Node) {
 	if calls := node.Get("min_calls"); calls != nil && b.MinCalls < 1 {
 		v.doc.Reportf(calls.Pos(), "", "`min_calls` must be at least 1")
 	}
-	v.givenDuration(node, "window", b.Window)
-	v.givenDuration(node, "open_for", b.OpenFor)
-	v.givenDuration(node, "max_open", b.MaxOpen)
+	v.duration(node, "window", b.Window)
+	v.duration(node, "open_for", b.OpenFor)
+	v.duration(node, "max_open", b.MaxOpen)
 	longest := node.Get("max_open")
 	if b.MaxOpen > 0 && b.OpenFor > b.MaxOpen {
 		at := longest
@@ -100,12 +100,5 @@ func (v *validator) concurrency(c *Concurrency, node *strictyaml.Node) {
 	if queue := node.Get("queue"); queue != nil && c.Queue < 0 {
 		v.doc.Reportf(queue.Pos(), "write `0` if no call is to wait", "`queue` must not be negative")
 	}
-	v.givenDuration(node, "wait", c.Wait)
-}
-
-// givenDuration checks a duration that has a default.
-func (v *validator) givenDuration(node *strictyaml.Node, key string, d time.Duration) {
-	if given := node.Get(key); given != nil {
-		v.positiveDuration(given, key, d)
-	}
+	v.duration(node, "wait", c.Wait)
 }

@@ -121,7 +121,7 @@ func (v *validator) journal(j *Journal, node *strictyaml.Node) {
 	if share := node.Get("successes"); share != nil && (j.Successes < 0 || j.Successes > 1) {
 		v.doc.Reportf(share.Pos(), "write it as `0.01` for one call in a hundred", "`successes` must be between 0 and 1")
 	}
-	v.givenDuration(node, "keep", j.Keep)
+	v.duration(node, "keep", j.Keep)
 	if size := node.Get("max_size"); size != nil && j.MaxSize < minJournal {
 		v.doc.Reportf(size.Pos(), "write it as `1GiB`", "`max_size` must be at least 1MiB")
 	}

@@ -1,10 +1,6 @@
 package config
 
-import (
-	"net/http"
-
-	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
-)
+import "github.com/recoursehq/recourse/internal/yaml/strictyaml"
 
 // Tracing is how calls become part of distributed traces.
 type Tracing struct {
@@ -29,16 +25,5 @@ func (v *validator) tracing(t *Tracing, node *strictyaml.Node) {
 	if t.Sample < 0 || t.Sample > 1 {
 		v.doc.Reportf(node.Get("sample").Pos(), "write 0.1 for a tenth of the traces", "`sample` must be from 0 to 1")
 	}
-	headers := node.Get("headers")
-	seen := map[string]bool{}
-	for key, value := range headers.All() {
-		at := headers.Key(key)
-		v.headerName(at, key)
-		v.headerValue(value.Pos(), t.Headers[key])
-		name := http.CanonicalHeaderKey(key)
-		if seen[name] {
-			v.doc.Reportf(at, "remove one of them", "this header is set twice")
-		}
-		seen[name] = true
-	}
+	v.setHeaders(t.Headers, node.Get("headers"))
 }

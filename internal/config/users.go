@@ -69,14 +69,10 @@ func (v *validator) users(c *Config, u *Users, path string, access []string, ent
 			v.doc.Reportf(node.Key(key), "remove it", "`%s` belongs to `check`", key)
 		}
 	}
-	headers := node.Get("headers")
-	for key, value := range headers.All() {
-		v.headerName(headers.Key(key), key)
-		v.headerValue(value.Pos(), u.Headers[key])
-	}
-	v.positiveDuration(node.Get("timeout"), "timeout", u.Timeout)
-	v.positiveDuration(node.Get("keep"), "keep", u.Keep)
-	v.positiveDuration(node.Get("keep_refusals"), "keep_refusals", u.KeepRefusals)
+	v.setHeaders(u.Headers, node.Get("headers"))
+	v.duration(node, "timeout", u.Timeout)
+	v.duration(node, "keep", u.Keep)
+	v.duration(node, "keep_refusals", u.KeepRefusals)
 }
 
 // oneOf reports a mapping that has none of the keys, or more than one.

@@ -196,9 +196,7 @@ func (v *validator) transport(s *Server, node *strictyaml.Node, at strictyaml.Po
 		v.doc.Reportf(node.Get("command").Pos(), "write it as `[npx, -y, PACKAGE]`", "`command` is empty: it must name a program")
 	}
 	v.foreignKeys(node, transports[has].key)
-	if idle := node.Get("idle"); idle != nil {
-		v.positiveDuration(idle, "idle", s.Idle)
-	}
+	v.duration(node, "idle", s.Idle)
 }
 
 // foreignKeys reports keys that belong to a server that is reached in another way.
@@ -269,11 +267,7 @@ func (v *validator) reads(s *Server, node *strictyaml.Node) {
 		case v.partial || slices.Contains(v.contracts, name):
 			kept = name
 		default:
-			known := slices.Concat(v.contracts, v.families)
-			hint := "write the name of a contract or family, or a file such as ./ours.yaml"
-			if near, ok := nearest.Of(name, known); ok {
-				hint = "did you mean `" + near + "`?"
-			}
+			hint := meant(name, slices.Concat(v.contracts, v.families), "write the name of a contract or family, or a file such as ./ours.yaml")
 			v.doc.Reportf(at.Pos(), hint, "`reads` names an unknown contract or family")
 		}
 	}
@@ -314,42 +308,43 @@ func (v *validator) contract(node *strictyaml.Node, key, name string) {
 		return
 	}
 	hint := ""
-	if near, ok := nearest.Of(name, v.contracts); ok {
-		hint = "did you mean `" + near + "`?"
-	} else if len(v.contracts) > 0 {
+	if len(v.contracts) > 0 {
 		hint = "the known ones are `" + strings.Join(slices.Sorted(slices.Values(v.contracts)), "`, `") + "`"
 	}
-	v.doc.Reportf(node.Get(key).Pos(), hint, "`%s` names an unknown contract", key)
+	v.doc.Reportf(node.Get(key).Pos(), meant(name, v.contracts, hint), "`%s` names an unknown contract", key)
+}
+
+// meant returns the hint for a name that is unknown: the known one that is nearest, or otherwise.
+func meant(name string, known []string, otherwise string) string {
+	if near, ok := nearest.Of(name, known); ok {
+		return "did you mean `" + near + "`?"
+	}
+	return otherwise
 }
 
 func (v *validator) timeouts(s *Server, node *strictyaml.Node) {
 	timeout, longest := node.Get("timeout"), node.Get("max_timeout")
-	v.positiveDuration(timeout, "timeout", s.Timeout)
-	v.positiveDuration(longest, "max_timeout", s.MaxTimeout)
+	v.duration(node, "timeout", s.Timeout)
+	v.duration(node, "max_timeout", s.MaxTimeout)
 	if s.MaxTimeout > 0 && s.Timeout > s.MaxTimeout {
 		v.doc.Reportf(cmp.Or(timeout.Pos(), longest.Pos()), "raise `max_timeout` or shorten `timeout`",
 			"`timeout` (%s) is longer than `max_timeout` (%s)", written(s.Timeout), written(s.MaxTimeout))
 	}
 }
 
-// callTimeout checks the timeout of a tool of a server. node is nil if there is none.
-func (v *validator) callTimeout(s *Server, node *strictyaml.Node, timeout time.Duration) {
-	if node == nil {
-		return
-	}
-	v.positiveDuration(node, "timeout", timeout)
+// callTimeout checks the timeout of a tool of a server, if it has one.
+func (v *validator) callTimeout(s *Server, tool *strictyaml.Node, timeout time.Duration) {
+	v.duration(tool, "timeout", timeout)
 	if s.MaxTimeout > 0 && timeout > s.MaxTimeout {
-		v.doc.Reportf(node.Pos(), "raise the server's `max_timeout` or shorten this",
+		v.doc.Reportf(tool.Get("timeout").Pos(), "raise the server's `max_timeout` or shorten this",
 			"`timeout` (%s) is longer than the server's `max_timeout` (%s)", written(timeout), written(s.MaxTimeout))
 	}
 }
 
 func (v *validator) tool(s *Server, rule strictyaml.Entry[Tool], node *strictyaml.Node) {
-	if rule.Key == "" || strings.ContainsAny(rule.Key, " \t\n[]{}\\") {
-		v.doc.Reportf(rule.Pos, "in a pattern only * and ? are special", "this is neither the name of a tool nor a pattern")
-	}
+	v.toolPattern(rule.Key, rule.Pos)
 	tool := rule.Value
-	v.callTimeout(s, node.Get("timeout"), tool.Timeout)
+	v.callTimeout(s, node, tool.Timeout)
 	if tool.Concurrency != nil {
 		v.concurrency(tool.Concurrency, node.Get("concurrency"))
 	}
@@ -358,6 +353,13 @@ func (v *validator) tool(s *Server, rule strictyaml.Entry[Tool], node *strictyam
 	}
 	for i := range tool.Expects {
 		v.expects(node.Get("expects").Item(i))
+	}
+}
+
+// toolPattern checks what stands for tools.
+func (v *validator) toolPattern(pattern string, at strictyaml.Pos) {
+	if pattern == "" || strings.ContainsAny(pattern, " \t\n[]{}\\") {
+		v.doc.Reportf(at, "in a pattern only * and ? are special", "this is neither the name of a tool nor a pattern")
 	}
 }
 
@@ -398,9 +400,10 @@ func (v *validator) positive(root *strictyaml.Node, key string, size strictyaml.
 	}
 }
 
-func (v *validator) positiveDuration(node *strictyaml.Node, key string, d time.Duration) {
-	if d <= 0 {
-		v.doc.Reportf(node.Pos(), "write it as `500ms`, `20s` or `1m30s`", "`%s` must be more than 0", key)
+// duration checks a duration of a mapping, if it is given.
+func (v *validator) duration(node *strictyaml.Node, key string, d time.Duration) {
+	if given := node.Get(key); given != nil && d <= 0 {
+		v.doc.Reportf(given.Pos(), "write it as `500ms`, `20s` or `1m30s`", "`%s` must be more than 0", key)
 	}
 }
 
