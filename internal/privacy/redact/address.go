@@ -124,10 +124,7 @@ func ipv6s(s string) []span {
 // ipv6At returns the IPv6 address with a colon at that position, not from before least, and where the digits and colons around it end.
 func ipv6At(s string, colon, least int) (address span, end int, ok bool) {
 	const few, longest = 2, 64
-	start := colon
-	for start > least && colon-start < longest && ofIPv6[s[start-1]] {
-		start--
-	}
+	start := back(s, colon, max(least, colon-longest), &ofIPv6)
 	end = colon
 	for end < len(s) && end-colon < longest && ofIPv6[s[end]] {
 		end++
@@ -153,12 +150,7 @@ func ipv6At(s string, colon, least int) (address span, end int, ok bool) {
 }
 
 // ofIPv6 are the bytes of IPv6 addresses.
-var ofIPv6 = func() (set [256]bool) {
-	for _, c := range []byte("0123456789abcdefABCDEF:.") {
-		set[c] = true
-	}
-	return set
-}()
+var ofIPv6 = setOf("0123456789abcdefABCDEF:.")
 
 // resolvedAt returns the name after a word of resolvedWords, and where to go on.
 func resolvedAt(s string, at int, word string) (name span, end int, ok bool) {
@@ -199,10 +191,7 @@ func portAt(s string, sign int) (host span, ok bool) {
 	if end+1 < len(s) && s[end] == ':' && isDigit(s[end+1]) { // a time, or a column
 		return span{}, false
 	}
-	start := sign
-	for start > 0 && sign-start < longest && ofHosts[s[start-1]] {
-		start--
-	}
+	start := back(s, sign, max(0, sign-longest), &ofHosts)
 	for start < sign && (s[start] == '.' || s[start] == '-') {
 		start++
 	}
@@ -210,12 +199,7 @@ func portAt(s string, sign int) (host span, ok bool) {
 }
 
 // ofHosts are the bytes of host names.
-var ofHosts = func() (set [256]bool) {
-	for c := range set {
-		set[c] = isWord(byte(c)) || c == '.' || c == '-'
-	}
-	return set
-}()
+var ofHosts = setThat(func(c byte) bool { return isWord(c) || c == '.' || c == '-' })
 
 // inner finds names that only resolve inside a network.
 func inner(s string) []span {
@@ -244,10 +228,7 @@ func innerAt(s string, dot, least int) (name span, ok bool) {
 	if domain == "" || end < len(s) && isWord(s[end]) {
 		return span{}, false
 	}
-	start := dot
-	for start > least && dot-start < longest && ofHosts[s[start-1]] {
-		start--
-	}
+	start := back(s, dot, max(least, dot-longest), &ofHosts)
 	for start < dot && (s[start] == '.' || s[start] == '-') {
 		start++
 	}

@@ -161,6 +161,9 @@ func urls(s string) []span {
 	return found
 }
 
+// ofSchemes are the bytes of the scheme of a URL.
+var ofSchemes = setThat(func(c byte) bool { return ofHosts[c] || c == '+' })
+
 var endsURL = setOf(" \t\r\n\"'<>`")
 
 // urlAt returns the URL with "://" at sign, in a word that ends at stop, if it is one of those. It does not begin before least.
@@ -169,10 +172,7 @@ func urlAt(s string, sign, least, stop int) (url span, ok bool) {
 		longest      = 32  // scheme
 		maxAuthority = 512 // most bytes of a URL's authority
 	)
-	start := sign
-	for start > least && sign-start < longest && (isWord(s[start-1]) || strings.IndexByte("+.-", s[start-1]) >= 0) {
-		start--
-	}
+	start := back(s, sign, max(least, sign-longest), &ofSchemes)
 	for start < sign && !isLetter(s[start]) {
 		start++
 	}
@@ -232,10 +232,7 @@ func driverLogin(s string, at int) (login span, ok bool) {
 		run--
 	}
 	sign := run + strings.IndexByte(s[run:at], ':')
-	start := sign
-	for start > run && (isWord(s[start-1]) || s[start-1] == '.' || s[start-1] == '-') {
-		start--
-	}
+	start := back(s, sign, run, &ofHosts)
 	open := at + 1 + len(way)
 	end := open + indexOr(s[open:], ") \t\r\n")
 	if sign < run || start == sign || sign+1 == at || end == len(s) || s[end] != ')' {

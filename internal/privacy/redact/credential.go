@@ -201,12 +201,7 @@ func spokenAt(s string, at int) (value span, end int) {
 }
 
 // endsSpoken are the bytes that no such credential has.
-var endsSpoken = func() (set [256]bool) {
-	for c := range set {
-		set[c] = c == '%' || !isToken(byte(c))
-	}
-	return set
-}()
+var endsSpoken = setThat(func(c byte) bool { return c == '%' || !isToken(c) })
 
 var spokenVerbs, quotedVerbs = newWords("is", "was", "of", "for"), newWords("is", "was")
 

@@ -159,16 +159,16 @@ func nearBefore(before string, words ...string) bool {
 func inBrackets(before, _ string) bool {
 	const longest = 64
 	end := len(trimEnd(before, &quotesAndBlanks))
-	start := end
-	for start > 0 && end-start < longest && (isWord(before[start-1]) || before[start-1] == '-') {
-		start--
-	}
+	start := back(before, end, max(0, end-longest), &ofDashed)
 	head := start - 1
 	if head > 0 && isQuote(before[head]) {
 		head--
 	}
 	return end > start && head >= 0 && (before[head] == '{' || before[head] == '(') && nameOf(before[start:end])
 }
+
+// ofDashed are the bytes of words with dashes.
+var ofDashed = setThat(func(c byte) bool { return isWord(c) || c == '-' })
 
 var quotesAndBlanks = setOf(" \"'")
 

@@ -67,12 +67,7 @@ func (l *detail) lookalikes(i int) (end int, ok bool) {
 }
 
 // besideWords are bytes that may stand before and behind a word of which finders take nothing.
-var besideWords = func() (set [256]bool) {
-	for c := range set {
-		set[c] = c == ' ' || c == '\n' || c >= utf8.RuneSelf
-	}
-	return set
-}()
+var besideWords = setThat(func(c byte) bool { return c == ' ' || c == '\n' || c >= utf8.RuneSelf })
 
 // longestBegin is the length of the longest text of several words that begins something.
 const longestBegin = 24

@@ -297,12 +297,7 @@ func (f *form) afterHex(s string) []span {
 }
 
 // ofHex are the hexadecimal digits.
-var ofHex = func() (set [256]bool) {
-	for _, c := range []byte("0123456789abcdef") {
-		set[c] = true
-	}
-	return set
-}()
+var ofHex = setOf("0123456789abcdef")
 
 // runs calls visit with each run of such bytes that is at least so long. It looks at every byte only of these.
 func runs(s string, least int, of *[256]bool, visit func(start, end int)) {
@@ -311,10 +306,7 @@ func runs(s string, least int, of *[256]bool, visit func(start, end int)) {
 		if !of[s[at]] {
 			continue
 		}
-		start, end := at, at+1
-		for start > done && of[s[start-1]] {
-			start--
-		}
+		start, end := back(s, at, done, of), at+1
 		for end < len(s) && of[s[end]] {
 			end++
 		}
@@ -348,12 +340,7 @@ func bareKeys(s string) []span {
 }
 
 // ofBase64 are the characters of base64.
-var ofBase64 = func() (set [256]bool) {
-	for c := range set {
-		set[c] = isDigit(byte(c)) || isLetter(byte(c)) || c == '+' || c == '/'
-	}
-	return set
-}()
+var ofBase64 = setThat(func(c byte) bool { return isDigit(c) || isLetter(c) || c == '+' || c == '/' })
 
 // isMixed reports whether a word changes between upper case, lower case and digits as often as a random one: some 24 times in 40
 // characters, and seldom less than 16 times. A path of that length changes less often.

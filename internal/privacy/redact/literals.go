@@ -39,12 +39,7 @@ func indexed(list []literal) *literals {
 }
 
 // oddBytes are blanks, what texts may spell, and what is not ASCII.
-var oddBytes = func() (set [256]bool) {
-	for c := range set {
-		set[c] = c <= ' ' || c >= utf8.RuneSelf || c == '&' || c == '<' || c == '>'
-	}
-	return set
-}()
+var oddBytes = setThat(func(c byte) bool { return c <= ' ' || c >= utf8.RuneSelf || c == '&' || c == '<' || c == '>' })
 
 // headOf4 returns the first four bytes of a text, which has them.
 func headOf4(s string) uint32 { return binary.LittleEndian.Uint32([]byte(s[:minLiteral])) }

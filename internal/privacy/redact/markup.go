@@ -319,6 +319,9 @@ func tuples(s string) []span {
 	return found
 }
 
+// ofQuoted are the bytes of such a name.
+var ofQuoted = setThat(func(c byte) bool { return ofHosts[c] || c == ' ' })
+
 // quotedBefore returns the name in quotes, which may be escaped, that ends at a position.
 func quotedBefore(s string, at int) string {
 	const longest = 64
@@ -329,10 +332,7 @@ func quotedBefore(s string, at int) string {
 	if end > 0 && s[end-1] == '\\' {
 		end--
 	}
-	start := end
-	for start > 0 && end-start < longest && (isWord(s[start-1]) || strings.IndexByte(".- ", s[start-1]) >= 0) {
-		start--
-	}
+	start := back(s, end, max(0, end-longest), &ofQuoted)
 	name := s[start:end]
 	bare := strings.TrimLeft(name, "-")
 	if start == 0 || !isQuote(s[start-1]) || bare == "" || !isLetter(bare[0]) {

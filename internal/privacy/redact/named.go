@@ -149,15 +149,15 @@ func valueOf(
 	return value, true
 }
 
+// ofNames are the bytes of names.
+var ofNames = setThat(func(c byte) bool { return ofHosts[c] || c >= utf8.RuneSelf })
+
 // nameBefore returns the name before a sign: "api_key" in quotes, which may be escaped, or without; or the two words of
 // "api key".
 func nameBefore(s string, sign int) string {
 	const longest = 80
 	end := nameEnd(s, sign)
-	start := end
-	for start > 0 && end-start < longest && (isWord(s[start-1]) || s[start-1] == '-' || s[start-1] == '.' || s[start-1] >= utf8.RuneSelf) {
-		start--
-	}
+	start := back(s, end, max(0, end-longest), &ofNames)
 	if start > 1 && s[start-1] == '\'' && s[start-2] == 'd' && start < end { // d'accès
 		start -= 2
 	}

@@ -115,12 +115,7 @@ func (q *quietParts) named(name string, escaped bool) quietName {
 }
 
 // outsideNames are bytes that no part of a name is, as finders read it.
-var outsideNames = func() (set [256]bool) {
-	for c := range set {
-		set[c] = !ofWords[c] && c != '-' && c != '.'
-	}
-	return set
-}()
+var outsideNames = setThat(func(c byte) bool { return !ofWords[c] && c != '-' && c != '.' })
 
 // isQuiet reports whether nothing is in the value of a member whose name is of that kind, as it is written and as it is read, and whether
 // it spells something.

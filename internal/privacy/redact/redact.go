@@ -260,12 +260,7 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 func isWord(c byte) bool { return ofWords[c] }
 
 // ofWords are the bytes that words consist of: a table is faster than comparisons.
-var ofWords = func() (set [256]bool) {
-	for c := range set {
-		set[c] = isDigit(byte(c)) || isLetter(byte(c)) || c == '_'
-	}
-	return set
-}()
+var ofWords = setThat(func(c byte) bool { return isDigit(c) || isLetter(c) || c == '_' })
 
 // nameOf reports whether a name is that of a secret.
 func nameOf(name string) bool { return secret.Name(name) }

@@ -181,6 +181,14 @@ func setOf(bytes string) (set [256]bool) {
 	return set
 }
 
+// setThat returns the set of the bytes for which is reports true.
+func setThat(is func(c byte) bool) (set [256]bool) {
+	for c := range set {
+		set[c] = is(byte(c))
+	}
+	return set
+}
+
 // trimEnd returns s without the bytes of a set at its end.
 func trimEnd(s string, set *[256]bool) string {
 	end := len(s)
@@ -211,6 +219,14 @@ func skip(s string, at, most int, is func(c byte) bool) int {
 		end++
 	}
 	return end
+}
+
+// back returns where the bytes of a set begin that end at a position, not before least.
+func back(s string, at, least int, set *[256]bool) int {
+	for at > least && set[s[at-1]] {
+		at--
+	}
+	return at
 }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }

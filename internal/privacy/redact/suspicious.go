@@ -18,12 +18,7 @@ func mayBeTable(s string) bool {
 }
 
 // signs are bytes that may be part of something that is masked, wherever they stand.
-var signs = func() (set [256]bool) {
-	for c := range set {
-		set[c] = c >= utf8.RuneSelf || strings.IndexByte(":=/\\@\"'`$|<&%{", byte(c)) >= 0
-	}
-	return set
-}()
+var signs = setThat(func(c byte) bool { return c >= utf8.RuneSelf || strings.IndexByte(":=/\\@\"'`$|<&%{", c) >= 0 })
 
 func suspicious(s string) bool {
 	var w wordSigns

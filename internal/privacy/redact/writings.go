@@ -215,10 +215,7 @@ func beginsOption(_, behind string) bool {
 func pointsAt(before, behind string) bool {
 	const longest, longestValue = 61, 1000
 	before = strings.TrimRight(before, " \t\"']")
-	start := len(before)
-	for start > 0 && len(before)-start < longest && (isWord(before[start-1]) || before[start-1] == '.' || before[start-1] == '-') {
-		start--
-	}
+	start := back(before, len(before), max(0, len(before)-longest), &ofHosts)
 	if !nameOf(before[start:]) {
 		return false
 	}
