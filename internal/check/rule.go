@@ -92,35 +92,6 @@ type Tried struct {
 	False    int `yaml:"false,required"` // of the findings, as people found who looked at each
 }
 
-//go:embed wild.yaml
-var wildYAML []byte
-
-// Wild says how many recorded answers of real servers trip a rule.
-type Wild struct {
-	Successes int                    `yaml:"successes,required"`
-	Failures  int                    `yaml:"failures,required"`
-	Trips     strictyaml.Map[Counts] `yaml:"trips,required"`
-}
-
-// Counts are numbers of answers.
-type Counts struct {
-	Successes int `yaml:"successes,required"`
-	Failures  int `yaml:"failures,required"`
-}
-
-// InTheWild returns what was measured.
-var InTheWild = sync.OnceValue(func() (wild Wild) {
-	doc, err := strictyaml.Parse("wild.yaml", wildYAML)
-	if err == nil {
-		doc.Decode(&wild)
-		err = doc.Err()
-	}
-	if err != nil {
-		panic("check: " + err.Error()) // a test reads it
-	}
-	return wild
-})
-
 //go:embed rules.yaml
 var rulesYAML []byte
 

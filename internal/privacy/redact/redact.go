@@ -103,9 +103,6 @@ func New(mode Mode, keep ...string) *Masker {
 	return m
 }
 
-// Mode returns what is masked.
-func (m *Masker) Mode() Mode { return m.mode }
-
 // As returns a Masker of another mode that is otherwise the same and shares the budget. A Masker that masks nothing is
 // returned unchanged.
 func (m *Masker) As(mode Mode) *Masker {

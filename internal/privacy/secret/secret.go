@@ -108,15 +108,6 @@ func Name(name string) bool { return Of(name) == Secret }
 // Weak reports whether values of that name are sometimes secrets: keys, codes, signatures. One that looks random is.
 func Weak(name string) bool { return Of(name) == Maybe }
 
-// Number reports whether a number of that name is a secret: of a card, a PIN, a social security number.
-func Number(name string) bool {
-	if !mayBe(name) {
-		return false
-	}
-	var some [8]string
-	return isNumber(split(some[:0], name))
-}
-
 // isSecret reports whether words are the name of a credential.
 func isSecret(words []string) bool {
 	if slices.Contains(words, "d") { // d'accès

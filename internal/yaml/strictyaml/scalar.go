@@ -56,9 +56,7 @@ func leadingZero(digits string) bool {
 }
 
 func consistsOf(text, set string) bool {
-	return text != "" && strings.Trim(text, set) == "" && !strings.ContainsFunc(text, func(r rune) bool {
-		return !strings.ContainsRune(set, r)
-	})
+	return text != "" && strings.Trim(text, set) == ""
 }
 
 // parseBool reads true and false. For other words that people and YAML 1.1 use, the hint says which of the two is
