@@ -22,8 +22,8 @@ func (c *Contract) form() *contractform.Form {
 	f := &contractform.Form{
 		Words: map[string]*contractform.Code{}, Layout: c.layout.form(), Members: c.documented(),
 		Question: c.question.form(), Upstream: c.upstream.form(), Hints: hintForms(c.hints), HintTools: c.hintTools,
-		Ranges: c.ranges, Verify: map[string]contractform.VerifyCall{}, Literals: c.literals, ShowsValues: c.showsValues, Silence: c.silence,
-		ResultKinds: c.resultKinds(),
+		Ranges: c.ranges, Verify: map[string]contractform.VerifyCall{}, Literals: c.literals, ShowsValues: c.showsValues,
+		Silence: c.silence, ResultKinds: c.resultKinds(),
 	}
 	byEntry := map[*codeEntry]*contractform.Code{}
 	for _, en := range c.codes {

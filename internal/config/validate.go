@@ -267,8 +267,8 @@ func (v *validator) reads(s *Server, node *strictyaml.Node) {
 		case v.partial || slices.Contains(v.contracts, name):
 			kept = name
 		default:
-			hint := meant(name, slices.Concat(v.contracts, v.families), "write the name of a contract or family, or a file such as ./ours.yaml")
-			v.doc.Reportf(at.Pos(), hint, "`reads` names an unknown contract or family")
+			const form = "write the name of a contract or family, or a file such as ./ours.yaml"
+			v.doc.Reportf(at.Pos(), meant(name, slices.Concat(v.contracts, v.families), form), "`reads` names an unknown contract or family")
 		}
 	}
 }
