@@ -27,6 +27,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/intake"
 	"github.com/recoursehq/recourse/internal/gateway/limits"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
+	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/policy/auth"
 	claims "github.com/recoursehq/recourse/internal/policy/once"
 	"github.com/recoursehq/recourse/internal/policy/pin"
@@ -63,7 +64,7 @@ type Gateway struct {
 	checks  *access.Checks         // of the users whom callers may be
 	listens atomic.Pointer[string] // the address, once it serves
 
-	large   answer.Room // for failures larger than the decision window
+	large   pause.Turn // of failures larger than the decision window
 	notices account.Notices
 
 	backends *backend.Set
@@ -100,7 +101,7 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 	reach.Pause, reach.Redis = cmp.Or(reach.Pause, 100*time.Millisecond), cmp.Or(reach.Redis, 100*time.Millisecond)
 	g := &Gateway{
 		log: log, reach: reach,
-		large: answer.NewRoom(), notices: account.NewNotices(),
+		large: pause.NewTurn(answer.LargeFailures), notices: account.NewNotices(),
 		observers: []observe.Observer{observe.Log{To: log}}, states: seal.New(),
 		counting: limits.NewCounting(reach.Redis, log),
 	}

@@ -29,3 +29,22 @@ func Until(done <-chan struct{}, most time.Duration) bool {
 		return false
 	}
 }
+
+// A Turn lets some go on at a time, and makes the others wait.
+type Turn chan struct{}
+
+// NewTurn returns one that lets that many go on.
+func NewTurn(most int) Turn { return make(Turn, most) }
+
+// Take waits for a turn, which Leave ends. It reports false if there is none before ctx ends.
+func (t Turn) Take(ctx context.Context) bool {
+	select {
+	case t <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Leave ends a turn.
+func (t Turn) Leave() { <-t }

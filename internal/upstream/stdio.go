@@ -57,7 +57,7 @@ type Stdio struct {
 
 	// What the sessions that share a child have subscribed to:
 	wanted Subscriptions[*childSession] // guarded by mu
-	turn   chan struct{}                // holds a token while the child is told of a change, so that changes reach it in order
+	turn   pause.Turn                   // of whoever tells the child of a change, so that changes reach it in order
 }
 
 // Processes counts the processes of a program.
@@ -104,7 +104,7 @@ func NewStdio(name string, command Command, log *slog.Logger) (*Stdio, error) {
 	secrets := func() []string { return redact.Environ(command.Env) }
 	s := &Stdio{
 		name: name, command: command, log: log, mask: redact.New(redact.Secrets).Hiding(secrets),
-		patience: command.Patience.withDefaults(), most: maxChildren, turn: make(chan struct{}, 1),
+		patience: command.Patience.withDefaults(), most: maxChildren, turn: pause.NewTurn(1),
 		ready: map[string]*child{}, attempts: map[string]*launch{},
 		children: map[*child]struct{}{}, streams: map[*Mailbox]*childSession{},
 		sessions: recent.New[string, *childSession](recent.Bounds{Most: maxSessions}),

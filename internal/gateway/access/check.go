@@ -9,6 +9,7 @@ import (
 
 	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/work"
 )
@@ -24,14 +25,14 @@ const (
 type Checks struct {
 	http  *http.Client
 	work  *work.Group // checks, which may serve more calls than the one that asked first
-	slots chan struct{}
+	slots pause.Turn
 }
 
 // NewChecks returns the checks that are made through transport while life lasts.
 func NewChecks(life context.Context, transport http.RoundTripper) *Checks {
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	asker := &http.Client{Transport: transport, CheckRedirect: stay}
-	return &Checks{http: asker, work: work.Within(life), slots: make(chan struct{}, maxChecks)}
+	return &Checks{http: asker, work: work.Within(life), slots: pause.NewTurn(maxChecks)}
 }
 
 // Close ends the checks under way, and waits for them.
@@ -39,12 +40,10 @@ func (c *Checks) Close() { c.work.End() }
 
 // ask asks whether a caller may be a user. Only an answer that says so means yes or no.
 func (c *Checks) ask(ctx context.Context, rule *config.Users, who *authn.Identity, user string) (may bool, err error) {
-	select {
-	case c.slots <- struct{}{}:
-		defer func() { <-c.slots }()
-	case <-ctx.Done():
+	if !c.slots.Take(ctx) {
 		return false, fmt.Errorf("too many checks are under way: %w", ctx.Err())
 	}
+	defer c.slots.Leave()
 	body, err := json.Marshal(question(who, user))
 	if err != nil {
 		return false, fmt.Errorf("question: %w", err)

@@ -16,6 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/failures"
 	"github.com/recoursehq/recourse/internal/gateway/front"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
+	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
@@ -33,7 +34,7 @@ type Inbound struct {
 	Reader *failures.Reader // of its failures
 	Config *config.Config   // how much of it is read
 	Log    *slog.Logger
-	Large  Room // for its failures
+	Large  pause.Turn // of its failures that are large
 
 	Reply    *Reply
 	Deadline *deadline.Deadline
@@ -60,9 +61,9 @@ type Inbound struct {
 	wrong     error // why a message was dropped
 	resumable bool  // the client may resume the stream: events have ids, or the server has said when
 
-	HasQuestion bool   // the server has asked the client a question
-	Continues   bool   // the stream continues after the answer
-	release     func() // releases the room held for a large failure
+	HasQuestion bool // the server has asked the client a question
+	Continues   bool // the stream continues after the answer
+	large       bool // it has the turn of a large failure
 }
 
 // NewInbound returns one with the memory that each needs.
@@ -133,9 +134,9 @@ func (in *Inbound) Said() front.Said {
 // Close handles the rest of the answer after the client has received its own: the end of a stream, or a second
 // answer, which is dropped.
 func (in *Inbound) Close() {
-	if in.release != nil {
-		in.release()
-		in.release = nil
+	if in.large {
+		in.large = false
+		in.Large.Leave()
 	}
 	if in.Continues {
 		in.Messages.Drain(in.Resp)

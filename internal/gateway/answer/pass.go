@@ -235,9 +235,9 @@ func (in *Inbound) flow(ctx context.Context, total int64, isAnswer bool) End {
 	return in.breakOff(in.broken(ctx))
 }
 
-// largeFailures is how many failures larger than the decision window are held in memory at a time. The next
+// LargeFailures is how many failures larger than the decision window are held in memory at a time. The next
 // one waits for its turn, within its deadline.
-const largeFailures = 8
+const LargeFailures = 8
 
 // beginsFailed reports whether the beginning of an answer shows that it is a failure. Such an answer is
 // translated; any other is streamed.
@@ -259,11 +259,10 @@ func (in *Inbound) beginsFailed(text []byte) bool {
 // collect reads on in a failure that begins with first, up to max_failure, and has it translated: complete,
 // or as much of it as was read.
 func (in *Inbound) collect(ctx context.Context, first *wire.Event) End {
-	release, err := in.Large.hold(ctx)
-	if err != nil {
-		return Again(upstream.Broken(ctx, in.Server.Title, err))
+	if !in.Large.Take(ctx) {
+		return Again(upstream.Broken(ctx, in.Server.Title, context.Cause(ctx)))
 	}
-	in.release = release
+	in.large = true
 	event := &wire.Event{ID: bytes.Clone(first.ID), Type: bytes.Clone(first.Type), Data: bytes.Clone(first.Data), First: true, Retry: -1}
 	for !event.Complete {
 		if most := int(in.maxFailure()); len(event.Data) > most {
@@ -320,20 +319,4 @@ func wholeWords(text []byte) []byte {
 		return text[:from+i]
 	}
 	return text[:from]
-}
-
-// A Room has places for the large failures of all calls.
-type Room chan struct{}
-
-// NewRoom returns an empty one.
-func NewRoom() Room { return make(Room, largeFailures) }
-
-// hold waits until another large failure may be held in memory.
-func (r Room) hold(ctx context.Context) (release func(), err error) {
-	select {
-	case r <- struct{}{}:
-		return func() { <-r }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/call/toolcall"
+	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
@@ -85,7 +86,7 @@ type Lists struct {
 	server string
 	log    *slog.Logger
 
-	fetches chan struct{} // holds a token for each fetch in progress
+	fetches pause.Turn
 
 	mu    sync.Mutex
 	lists map[upstream.Caller]*listSlot
@@ -104,7 +105,7 @@ type sharedTool struct {
 
 // A listSlot holds one list, which is fetched by one call at a time.
 type listSlot struct {
-	fetching chan struct{} // holds a token while nobody fetches
+	fetching pause.Turn
 	list     *List
 	stale    bool // guarded by Lists.mu, as list and gone are
 	gone     bool // it has been removed from the slots
@@ -114,7 +115,7 @@ type listSlot struct {
 func New(server string, log *slog.Logger) *Lists {
 	return &Lists{
 		server: server, log: log, lists: map[upstream.Caller]*listSlot{}, tools: map[any]*sharedTool{},
-		noted: map[string]string{}, fetches: make(chan struct{}, maxFetches),
+		noted: map[string]string{}, fetches: pause.NewTurn(maxFetches),
 	}
 }
 
@@ -154,8 +155,7 @@ func (t *Lists) slot(of upstream.Caller) *listSlot {
 	slot := t.lists[of]
 	if slot == nil {
 		t.trim(nil)
-		slot = &listSlot{fetching: make(chan struct{}, 1)}
-		slot.fetching <- struct{}{}
+		slot = &listSlot{fetching: pause.NewTurn(1)}
 		t.lists[of] = slot
 	}
 	return slot
@@ -241,12 +241,10 @@ func (t *Lists) Get(ctx context.Context, call Requester, newerThan time.Time) *L
 		l = slot.list
 		t.mu.Unlock()
 	default:
-		select {
-		case <-slot.fetching:
-		case <-ctx.Done():
+		if !slot.fetching.Take(ctx) {
 			return nil
 		}
-		defer func() { slot.fetching <- struct{}{} }()
+		defer slot.fetching.Leave()
 		if l = t.current(slot, newerThan); l == nil {
 			l = t.fetch(ctx, call, slot)
 		}
@@ -265,11 +263,11 @@ func (t *Lists) Passed(call Requester, result json.Value) {
 		return
 	}
 	select {
-	case <-slot.fetching:
+	case slot.fetching <- struct{}{}:
 	default: // somebody fetches it
 		return
 	}
-	defer func() { slot.fetching <- struct{}{} }()
+	defer slot.fetching.Leave()
 	if d := t.draft(); d.add(result) == nil && !d.more && !d.Partial {
 		t.put(slot, d.whole(call.Asker()))
 	}
@@ -301,11 +299,10 @@ func (t *Lists) fetch(ctx context.Context, call Requester, slot *listSlot) *List
 	defer cancel()
 	var l *List
 	var err error
-	select {
-	case t.fetches <- struct{}{}:
+	if t.fetches.Take(ctx) {
 		l, err = t.read(ctx, call)
-		<-t.fetches
-	case <-ctx.Done():
+		t.fetches.Leave()
+	} else {
 		err = fmt.Errorf("%d other lists are being fetched: %w", maxFetches, context.Cause(ctx))
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
@@ -27,7 +28,7 @@ type stream struct {
 	ctx  context.Context
 	end  context.CancelFunc
 	box  upstream.Mailbox // for what the client hears
-	turn chan struct{}    // holds a token while somebody changes what is asked for
+	turn pause.Turn       // of whoever changes what is asked for
 
 	mu      sync.Mutex
 	current *listening
@@ -65,7 +66,7 @@ func (srv *Bridge) listen(ctx context.Context, s *clientState, r *upstream.Reque
 		return silent(), nil
 	}
 	life, end := context.WithCancel(ctx)
-	t := &stream{s: s, ctx: life, end: end, turn: make(chan struct{}, 1)}
+	t := &stream{s: s, ctx: life, end: end, turn: pause.NewTurn(1)}
 	if !f.IsEmpty() {
 		l, refusal, err := srv.subscribeTo(ctx, t, r, f)
 		if l == nil {
@@ -309,12 +310,10 @@ func (srv *Bridge) relisten(ctx context.Context, s *clientState, r *upstream.Req
 	if t == nil {
 		return false, nil // it is requested when the client listens
 	}
-	select {
-	case t.turn <- struct{}{}:
-		defer func() { <-t.turn }()
-	case <-ctx.Done():
+	if !t.turn.Take(ctx) {
 		return false, srv.p.Broken(ctx, context.Cause(ctx))
 	}
+	defer t.turn.Leave()
 	f := s.wants()
 	if f.IsEmpty() {
 		srv.hear(t, nil)
