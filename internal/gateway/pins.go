@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math"
 	"net/http"
@@ -187,8 +186,8 @@ func (c *call) listenAlone() *failure {
 	listener, release := c.openStream(c.reply.BeginEvents)
 	defer release()
 	if c.req.method != http.MethodGet {
-		_ = c.reply.Note(wire.AppendRequest(nil, nil, wire.MethodAcknowledged,
-			fmt.Appendf(nil, `{"_meta":{%q:%s},"notifications":{"toolsListChanged":true}}`, wire.MetaSubscription, c.req.msg.ID)))
+		agreed := wire.Filter{Tools: true}
+		_ = c.reply.Note(agreed.Agreement(c.req.msg.ID))
 		c.reply.W.Flush()
 		listener.End()
 	}
@@ -211,7 +210,7 @@ func (c *call) join(l *session.Listener) (leave func()) {
 	}
 	var params []byte
 	if c.req.method != http.MethodGet {
-		params = fmt.Appendf(nil, `{"_meta":{%q:%s}}`, wire.MetaSubscription, c.req.msg.ID)
+		params = wire.OfSubscription(c.req.msg.ID)
 	}
 	return c.on.backend.Audience.Join(l, wire.AppendRequest(nil, nil, wire.MethodToolsChanged, params))
 }

@@ -21,12 +21,10 @@ func (s *Stdio) changeInterest(ctx context.Context, m *wire.Message, x *childSes
 	if x == nil {
 		return sessionRequired(), nil
 	}
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
+	if !s.turn.Take(ctx) {
 		return nil, EndedBeforeSend(ctx, s.name)
 	}
+	defer s.turn.Leave()
 	uri := json.Text(m.Params, "/uri") // a missing or invalid value is for the child to judge
 	if m.Method == wire.MethodSubscribe {
 		return s.subscribe(ctx, m, x, uri)
@@ -115,6 +113,6 @@ func (c *child) orderAbout(method, uri string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.gone == nil {
-		c.order(method, append(json.AppendQuote([]byte(`{"uri":`), uri), '}'))
+		c.order(method, wire.OfResource(uri))
 	}
 }

@@ -34,6 +34,22 @@ func (f *Filter) Changes() (methods []string) {
 	return methods
 }
 
+// Agreement returns the notification by which a server agrees to send them on the subscription with that id.
+func (f *Filter) Agreement(id ID) []byte {
+	agreed, _ := json.Marshal(f) // a filter always has a form
+	params := OfSubscription(id)
+	params = append(append(append(params[:len(params)-1], `,"notifications":`...), agreed...), '}')
+	return AppendRequest(nil, nil, MethodAcknowledged, params)
+}
+
+// OfSubscription returns params, or a result, that say nothing but of which subscription a message is.
+func OfSubscription(id ID) []byte {
+	return append(append([]byte(`{"_meta":{"`+MetaSubscription+`":`), id...), "}}"...)
+}
+
+// OfResource returns params that name a resource.
+func OfResource(uri string) []byte { return append(json.AppendQuote([]byte(`{"uri":`), uri), '}') }
+
 // AgreedIn returns what a notifications/subscriptions/acknowledged agrees to: nothing that cannot be read.
 func AgreedIn(text []byte) (f Filter) {
 	_ = json.UnmarshalLenient(json.Lookup(text, "/params/notifications"), &f) // see above

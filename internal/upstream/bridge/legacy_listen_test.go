@@ -4,7 +4,10 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream/bridge"
@@ -75,4 +78,39 @@ func TestSubscriptionToASilentServer(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), `"notifications":{}`) || !strings.Contains(string(text), `"resultType":"complete"`) {
 		t.Errorf("got %s, %v, want an end without notifications", text, err)
 	}
+}
+
+// A subscription to a resource that begins while another one ends is not ended with it.
+func TestSubscriptionsOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var watched atomic.Bool
+		again := make(chan struct{}, 2)
+		o := newLegacyEra(t, func(c *serverCall) {
+			switch c.m.Method {
+			case wire.MethodSubscribe:
+				watched.Store(true)
+				again <- struct{}{}
+			case wire.MethodUnsubscribe: // is late on its way, if it can be overtaken
+				select {
+				case <-again:
+				case <-time.After(time.Second):
+				}
+				watched.Store(false)
+			}
+			c.answer(`{}`)
+		})
+		b := newBridge(t, o, bridge.Options{})
+		first := subscribe(t, b, `{"resourceSubscriptions":["farm://fields"]}`)
+		<-again
+		synctest.Wait()
+		if closer, ok := first.(io.Closer); !ok || closer.Close() != nil {
+			t.Fatal("the subscription cannot be ended")
+		}
+		subscribe(t, b, `{"resourceSubscriptions":["farm://fields"]}`)
+		time.Sleep(time.Minute)
+		if !watched.Load() {
+			t.Error("the server tells the second subscription nothing")
+		}
+	})
 }

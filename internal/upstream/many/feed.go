@@ -122,7 +122,7 @@ func (f *feed) hear(ctx context.Context, wants wire.Filter, missed bool) (heard,
 		return false, false
 	}
 	params := json.Members{{Name: "notifications", Value: notifications}}
-	resp, err := f.s.Ask.Do(ctx, askFor(f.l.r, f.l.id, wire.MethodListen, params))
+	resp, err := f.s.Ask.Do(ctx, askFor(f.l.r, f.l.ID(), wire.MethodListen, params))
 	if err != nil {
 		return false, mayComeBack(recourse.From(err))
 	}
@@ -147,7 +147,7 @@ func (f *feed) hear(ctx context.Context, wants wire.Filter, missed bool) (heard,
 			}
 		case heard && wire.IsAnnouncement(method):
 			f.l.c.Changed(f.s, method)
-			f.l.put(bytes.Clone(part.Data))
+			f.l.Put(bytes.Clone(part.Data))
 		}
 	}
 	return heard, !heard || !honours.IsEmpty()
@@ -157,10 +157,10 @@ func (f *feed) hear(ctx context.Context, wants wire.Filter, missed bool) (heard,
 func (f *feed) missed(honours wire.Filter) {
 	for _, method := range honours.Changes() {
 		f.l.c.Changed(f.s, method)
-		f.l.tell(method, nil)
+		f.l.Notify(method, nil)
 	}
 	for _, uri := range honours.Watched {
-		f.l.tell(wire.MethodUpdated, json.Members{{Name: "uri", Value: json.AppendQuote(nil, uri)}})
+		f.l.Notify(wire.MethodUpdated, wire.OfResource(uri))
 	}
 }
 

@@ -2,8 +2,6 @@ package many
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -18,7 +16,6 @@ const (
 	maxListeners = 10_000
 	maxURIs      = 256 // of one listener
 	maxEvent     = 256 << 10
-	maxEarly     = 64 // messages that wait for the agreement
 	// A server that is away is asked again after backFirst, then less and less often, but at least
 	// about once in backMost.
 	backFirst = 500 * time.Millisecond
@@ -64,7 +61,7 @@ func (ls *listeners) list() []*listener {
 func (ls *listeners) announce(method string) {
 	for _, l := range ls.list() {
 		if slices.Contains(l.wants.Changes(), method) {
-			l.tell(method, nil)
+			l.Notify(method, nil)
 		}
 	}
 }
@@ -75,7 +72,7 @@ func (ls *listeners) restart() {
 	for _, l := range ls.list() {
 		l.feed()
 		for _, method := range l.wants.Changes() {
-			l.tell(method, nil)
+			l.Notify(method, nil)
 		}
 	}
 }
@@ -83,17 +80,15 @@ func (ls *listeners) restart() {
 // A listener is a client's subscriptions/listen. Each server feeds it through a subscription of its own
 // with the same id, so its messages pass unchanged.
 type listener struct {
+	*upstream.Subscription
+
 	c     *Conn
 	r     *upstream.Request
-	id    wire.ID
 	wants wire.Filter
-	box   upstream.Mailbox // messages for the client
 	ctx   context.Context
 	end   context.CancelFunc
 
 	mu      sync.Mutex
-	begun   bool     // the client has been told what it will hear
-	early   [][]byte // messages from before that
 	feeds   map[*Source]context.CancelFunc
 	waiting int             // servers that have not agreed or refused yet
 	settled chan struct{}   // closed when there are none left
@@ -103,16 +98,16 @@ type listener struct {
 // listen answers subscriptions/listen with the notifications of all servers.
 func (c *Conn) listen(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	l := &listener{
-		c: c, r: r.For(r.Header.Clone(), nil), id: r.Message.ID.Clone(),
+		Subscription: upstream.NewSubscription(r.Message.ID), c: c, r: r.For(r.Header.Clone(), nil),
 		feeds: map[*Source]context.CancelFunc{}, settled: make(chan struct{}), watched: map[string]bool{},
 	}
 	l.r.Message = introduced(r)
 	_ = json.UnmarshalLenient(json.Lookup(r.Message.Params, "/notifications"), &l.wants) // what cannot be read is not wanted
 	l.wants.Watched = l.wants.Watched[:min(len(l.wants.Watched), maxURIs)]
 	if l.wants.IsEmpty() {
-		l.box.Put(l.agreement())
-		l.box.Finish(l.last())
-		return l.box.Answer(ctx, func() {}), nil
+		l.Agree(l.wants)
+		l.Finish()
+		return l.Answer(ctx, func() {}), nil
 	}
 	if !c.listeners.add(l) {
 		return nil, refused(recourse.KindLimitReached).WithMessage("Too many subscriptions are open at %s.", c.Name())
@@ -123,7 +118,7 @@ func (c *Conn) listen(ctx context.Context, r *upstream.Request) (*wire.Answer, e
 	if !c.work.Go(func(context.Context) { l.begin() }) {
 		l.end()
 	}
-	return l.box.Answer(l.ctx, func() {
+	return l.Answer(l.ctx, func() {
 		stop()
 		l.close()
 	}), nil
@@ -143,54 +138,15 @@ func (l *listener) begin() {
 	case <-deadline.C:
 	case <-l.ctx.Done():
 	}
-	agreement := l.agreement()
-	l.mu.Lock()
-	early := append([][]byte{agreement}, l.early...)
-	l.early, l.begun = nil, true
-	for _, text := range early {
-		l.box.Put(text) // the mailbox has room for these
-	}
-	l.mu.Unlock()
+	l.Agree(l.agreement())
 }
 
 // agreement says what the client will hear: changes of lists always, since the endpoint itself
 // announces some, and changes of the resources that a server watches.
-func (l *listener) agreement() []byte {
-	l.mu.Lock()
-	agreed := l.wants
-	agreed.Watched = slices.DeleteFunc(slices.Clone(l.wants.Watched), func(uri string) bool { return !l.watched[uri] })
-	l.mu.Unlock()
-	notifications, err := json.Marshal(agreed)
-	if err != nil {
-		notifications = []byte("{}")
-	}
-	return wire.AppendRequest(nil, nil, wire.MethodAcknowledged,
-		fmt.Appendf(nil, `{"_meta":{%q:%s},"notifications":%s}`, wire.MetaSubscription, l.id, notifications))
-}
-
-// last returns the answer that ends the subscription.
-func (l *listener) last() []byte {
-	return wire.AppendResult(nil, l.id, fmt.Appendf(nil, `{"resultType":"complete","_meta":{%q:%s}}`, wire.MetaSubscription, l.id))
-}
-
-// tell tells the client of a change.
-func (l *listener) tell(method string, params json.Members) {
-	meta := fmt.Appendf(nil, `{%q:%s}`, wire.MetaSubscription, l.id)
-	params = append(json.Members{{Name: "_meta", Value: meta}}, params...)
-	l.put(wire.AppendRequest(nil, nil, method, params.AppendTo(nil)))
-}
-
-var errTooSlow = errors.New("the client does not keep up")
-
-// put sends the client a message, after it has been told what it will hear. A client that cannot keep
-// up loses the subscription, and thus learns that it has missed something.
-func (l *listener) put(text []byte) {
+func (l *listener) agreement() wire.Filter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case !l.begun && len(l.early) < maxEarly:
-		l.early = append(l.early, text)
-	case !l.begun, !l.box.Put(text):
-		l.box.End(errTooSlow)
-	}
+	agreed := l.wants
+	agreed.Watched = slices.DeleteFunc(slices.Clone(l.wants.Watched), func(uri string) bool { return !l.watched[uri] })
+	return agreed
 }

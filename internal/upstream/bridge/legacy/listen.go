@@ -3,7 +3,6 @@ package legacy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -21,16 +20,15 @@ const (
 
 // A listener is a client's subscriptions/listen.
 type listener struct {
+	*upstream.Subscription
+
 	s     *session
-	id    wire.ID
 	hears wire.Filter
-	box   upstream.Mailbox // of what it is told
 }
 
-// listen answers subscriptions/listen with what the server says on the session's stream (MCP 2026-07-28,
-// "Subscriptions").
+// listen answers subscriptions/listen with what the server says on the session's stream.
 func (s *session) listen(ctx context.Context, at *opened, m *wire.Message) (*wire.Answer, error) {
-	l := &listener{s: s, id: m.ID.Clone()}
+	l := &listener{Subscription: upstream.NewSubscription(m.ID), s: s}
 	wanted := json.Lookup(m.Params, "/notifications")
 	if lost := l.agree(ctx, at, wanted); lost {
 		now, err := s.ready(ctx, at)
@@ -39,21 +37,17 @@ func (s *session) listen(ctx context.Context, at *opened, m *wire.Message) (*wir
 		}
 		l.agree(ctx, now, wanted)
 	}
-	notifications, err := json.Marshal(l.hears)
-	if err != nil {
-		return nil, recourse.Internal().WithEffect(recourse.EffectNone).CausedBy(err)
-	}
-	params := fmt.Appendf(nil, `{"_meta":{%q:%s},"notifications":%s}`, wire.MetaSubscription, l.id, notifications)
-	l.box.Put(wire.AppendRequest(nil, nil, wire.MethodAcknowledged, params))
+	s.srv.stay(s)
+	l.Agree(l.hears)
 	switch {
 	case l.hears.IsEmpty():
-		l.end()
+		l.Finish()
 	case !s.listeners.add(l):
+		l.close()
 		return nil, recourse.New(recourse.KindLimitReached, "").WithMessage("Too many subscriptions are open at %s.", s.srv.p.Name()).
 			WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 	}
-	s.srv.stay(s)
-	return l.box.Answer(ctx, l.close), nil
+	return l.Answer(ctx, l.close), nil
 }
 
 // agree decides which of the wanted notifications the client will get. There are none if the server has lost
@@ -75,7 +69,7 @@ func (l *listener) agree(ctx context.Context, at *opened, wanted json.Value) (lo
 		return lost
 	}
 	for _, uri := range uris[:min(len(uris), maxURIs)] {
-		if l.s.subscribe(ctx, at, wire.MethodSubscribe, uri) == nil {
+		if l.s.watch(ctx, at, l, uri) {
 			hears.Watched = append(hears.Watched, uri)
 		}
 	}
@@ -85,18 +79,44 @@ func (l *listener) agree(ctx context.Context, at *opened, wanted json.Value) (lo
 
 var errNotSubscribed = errors.New("the server refused the subscription")
 
+// watch subscribes the session to a resource on behalf of a listener, and reports whether it is. One change of what the session is
+// subscribed to is made at a time: of two about the same resource, the server must not hear the later one first.
+func (s *session) watch(ctx context.Context, at *opened, l *listener, uri string) bool {
+	if !s.watching.Take(ctx) {
+		return false
+	}
+	defer s.watching.Leave()
+	if s.subscribe(ctx, at, wire.MethodSubscribe, uri) != nil {
+		return false
+	}
+	s.listeners.want(l, uri)
+	return true
+}
+
+// unwatch ends that, if nobody else listens to the resource.
+func (s *session) unwatch(ctx context.Context, l *listener, uri string) {
+	if !s.watching.Take(ctx) {
+		return
+	}
+	defer s.watching.Leave()
+	s.mu.Lock()
+	at := s.at
+	s.mu.Unlock()
+	if orphaned := s.listeners.leave(l, uri); orphaned && at != nil {
+		_ = s.subscribe(ctx, at, wire.MethodUnsubscribe, uri) // it is told for nothing, then
+	}
+}
+
 // subscribe subscribes the session to a resource, or unsubscribes it.
 func (s *session) subscribe(ctx context.Context, at *opened, method, uri string) error {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
-	answer, err := s.ask(ctx, at, method, ofResource(uri))
+	answer, err := s.ask(ctx, at, method, wire.OfResource(uri))
 	if err == nil && answer.Result == nil {
 		err = errNotSubscribed
 	}
 	return err
 }
-
-func ofResource(uri string) []byte { return append(json.AppendQuote([]byte(`{"uri":`), uri), '}') }
 
 // listeners are the listeners of a session.
 type listeners struct {
@@ -116,17 +136,27 @@ func (ls *listeners) add(l *listener) bool {
 		ls.all = map[*listener]struct{}{}
 	}
 	ls.all[l] = struct{}{}
-	for _, uri := range l.hears.Watched {
-		ls.wanted.Add(l, uri)
-	}
 	return true
 }
 
-func (ls *listeners) remove(l *listener) (orphaned []string) {
+func (ls *listeners) remove(l *listener) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	delete(ls.all, l)
-	return ls.wanted.Drop(l)
+}
+
+func (ls *listeners) want(l *listener, uri string) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.wanted.Add(l, uri)
+}
+
+// leave records that a listener does not want a resource any more, and reports whether nobody does.
+func (ls *listeners) leave(l *listener, uri string) (orphaned bool) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.wanted.Remove(l, uri)
+	return !ls.wanted.IsWanted(uri)
 }
 
 func (ls *listeners) each(f func(*listener)) {
@@ -148,7 +178,7 @@ func (s *session) publish(m *wire.Message) {
 	uri := json.Text(m.Params, "/uri")
 	s.listeners.each(func(l *listener) {
 		if slices.Contains(l.hears.Changes(), m.Method) || m.Method == wire.MethodUpdated && s.listeners.wanted.Hears(l, uri) {
-			l.tell(m.Method, m.Params)
+			l.Notify(m.Method, m.Params)
 		}
 	})
 }
@@ -157,51 +187,22 @@ func (s *session) publish(m *wire.Message) {
 func (s *session) missed() {
 	s.listeners.each(func(l *listener) {
 		for _, method := range l.hears.Changes() {
-			l.tell(method, nil)
+			l.Notify(method, nil)
 		}
 		for _, uri := range l.hears.Watched {
-			l.tell(wire.MethodUpdated, ofResource(uri))
+			l.Notify(wire.MethodUpdated, wire.OfResource(uri))
 		}
 	})
-}
-
-// tell sends the client a notification of its subscription. A client that does not keep up loses the
-// subscription, so that it knows that it missed something.
-func (l *listener) tell(method string, params json.Value) {
-	if params.Kind() == '[' { // which have no place for the subscription
-		return
-	}
-	members := json.MembersOf(json.Without(params, "_meta"))
-	meta := json.MembersOf(json.Without(json.Lookup(params, "/_meta"), wire.MetaSubscription))
-	meta.Add(wire.MetaSubscription, json.Value(l.id))
-	members.Object("_meta", meta)
-	if !l.box.Put(wire.AppendRequest(nil, nil, method, members.AppendTo(nil))) {
-		l.box.End(errTooSlow)
-	}
-}
-
-var errTooSlow = errors.New("the client does not keep up")
-
-// end ends the subscription with its answer.
-func (l *listener) end() {
-	l.box.Finish(wire.AppendResult(nil, l.id, fmt.Appendf(nil, `{"resultType":"complete","_meta":{%q:%s}}`, wire.MetaSubscription, l.id)))
 }
 
 // close removes the listener of a client that has gone, and unsubscribes from what it alone heard.
 func (l *listener) close() {
 	s := l.s
-	l.box.End(errNotWanted)
-	orphaned := s.listeners.remove(l)
+	s.listeners.remove(l)
 	s.srv.p.Background(func(ctx context.Context) {
 		defer s.srv.leave(s)
-		s.mu.Lock()
-		at := s.at
-		s.mu.Unlock()
-		if at == nil {
-			return
-		}
-		for _, uri := range orphaned {
-			_ = s.subscribe(ctx, at, wire.MethodUnsubscribe, uri) // it is told for nothing, then
+		for _, uri := range l.hears.Watched {
+			s.unwatch(ctx, l, uri)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
@@ -52,8 +53,9 @@ type session struct {
 	heard   *stream // nil: there is none
 
 	listeners listeners
+	watching  pause.Turn // of whoever changes what the session is subscribed to
 
-	leveling chan struct{} // holds a token while somebody sets the level
+	leveling pause.Turn    // of whoever sets the level
 	level    wire.LogLevel // that was set; guarded by leveling
 	levelAt  *opened       // where
 }
@@ -97,7 +99,7 @@ func (srv *Bridge) enter(r *upstream.Request) *session {
 func (srv *Bridge) add(key sessionKey, declared json.Value, asks bool, header http.Header) *session {
 	s := &session{
 		srv: srv, key: key, declared: declared, asks: asks, header: http.Header{},
-		calls: map[string]*exchange{}, leveling: make(chan struct{}, 1),
+		calls: map[string]*exchange{}, watching: pause.NewTurn(1), leveling: pause.NewTurn(1),
 	}
 	for _, name := range srv.p.Forward {
 		if values, ok := header[name]; ok {
@@ -290,12 +292,10 @@ func (s *session) setLevel(ctx context.Context, at *opened, level wire.LogLevel)
 	if level == 0 || s.srv.p.Silent || json.Lookup(at.hello, "/capabilities/logging") == nil {
 		return
 	}
-	select {
-	case s.leveling <- struct{}{}:
-		defer func() { <-s.leveling }()
-	case <-ctx.Done():
+	if !s.leveling.Take(ctx) {
 		return
 	}
+	defer s.leveling.Leave()
 	if s.levelAt == at && s.level <= level {
 		return
 	}
@@ -334,7 +334,7 @@ func (s *session) end(ctx context.Context) {
 		s.heard.cancel()
 	}
 	s.mu.Unlock()
-	s.listeners.each((*listener).end)
+	s.listeners.each((*listener).Finish)
 	if at == nil || at.id == "" || s.srv.p.Program {
 		return
 	}
