@@ -114,3 +114,46 @@ func TestSubscriptionsOneAfterTheOther(t *testing.T) {
 		}
 	})
 }
+
+// A subscription goes on after the server has lost the session, even if it opens no other one at first; if it never will, the
+// subscription ends.
+func TestSubscriptionWhileTheServerIsAway(t *testing.T) {
+	t.Parallel()
+	for name, away := range map[string]struct {
+		status int
+		want   string
+	}{
+		"for a while": {http.StatusServiceUnavailable, "list_changed"},
+		"for good":    {http.StatusUnauthorized, `"resultType":"complete"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
+				b := newBridge(t, o, bridge.Options{})
+				stream := subscribe(t, b, `{"toolsListChanged":true}`)
+				events := wire.NewEventReader(stream, 0)
+				if event, err := events.Next(); err != nil {
+					t.Fatal(event, err)
+				}
+				o.mu.Lock()
+				clear(o.sessions)
+				o.away = away.status
+				o.mu.Unlock()
+				o.cut()
+				time.AfterFunc(time.Minute, func() {
+					o.mu.Lock()
+					defer o.mu.Unlock()
+					o.away = 0
+				})
+				if closer, ok := stream.(io.Closer); ok {
+					time.AfterFunc(time.Hour, func() { _ = closer.Close() })
+				}
+				event, err := events.Next()
+				if err != nil || !strings.Contains(string(event.Data), away.want) {
+					t.Errorf("got %+v, %v, want %s", event, err, away.want)
+				}
+			})
+		})
+	}
+}

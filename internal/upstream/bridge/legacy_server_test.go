@@ -33,6 +33,7 @@ type legacyEra struct {
 	waiting  map[string]chan wire.Message // by the id of a question: where its answer goes
 	streams  []*io.PipeWriter             // opened with GET
 	silent   bool                         // it refuses GET
+	away     int                          // the status with which it opens no session; 0: it opens one
 }
 
 func newLegacyEra(tb testing.TB, call func(c *serverCall)) *legacyEra {
@@ -176,6 +177,9 @@ func (o *legacyEra) answerModern(m *wire.Message, header http.Header) *wire.Answ
 func (o *legacyEra) initialize(m *wire.Message) *wire.Answer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.away != 0 {
+		return reply(o.away, "text/plain", "not now")
+	}
 	o.opened++
 	id := fmt.Sprintf("session-%d", o.opened)
 	o.sessions[id] = true

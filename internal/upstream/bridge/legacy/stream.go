@@ -2,9 +2,11 @@ package legacy
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
@@ -86,11 +88,9 @@ func (s *session) keepHearing(st *stream) {
 		case err == nil && resp.Status < http.StatusInternalServerError && resp.Status != http.StatusTooManyRequests:
 			lost := s.lostBy(ctx, st.at, resp)
 			drain(resp)
-			st.settle(false, lost)
-			if _, subscribed := s.listeners.subscribed(); lost && subscribed {
-				_, _ = s.ready(ctx, st.at) // a client wants to hear on
+			if st.settle(false, lost); !lost || !s.hearOn(ctx, st.at) {
+				return
 			}
-			return
 		case err == nil:
 			drain(resp)
 		}
@@ -100,6 +100,22 @@ func (s *session) keepHearing(st *stream) {
 		}
 		wait = min(2*wait, streamMost)
 	}
+}
+
+// hearOn opens a session again that the server has lost, if a client wants to hear on. It reports whether it is of use to try again:
+// the server is away. If it refuses, the subscriptions end, and whoever renews one is told why.
+func (s *session) hearOn(ctx context.Context, lost *opened) (again bool) {
+	if _, subscribed := s.listeners.subscribed(); !subscribed {
+		return false
+	}
+	_, err := s.ready(ctx, lost)
+	if err == nil || ctx.Err() != nil { // there is another stream
+		return false
+	}
+	if _, again = errors.AsType[*recourse.Error](err); !again {
+		s.listeners.each((*listener).Finish)
+	}
+	return again
 }
 
 // settle records the result of the first attempt. It reports false for later ones.
