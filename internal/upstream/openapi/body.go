@@ -126,32 +126,22 @@ var flat = words("type properties required title description example examples de
 // members returns the members of a body that is a plain object with properties, so that they can be
 // arguments of their own.
 func (d *document) members(schema any, b *payload) (properties map[string]any, required []any, ok bool) {
-	for range maxHops {
-		object, isObject := schema.(map[string]any)
-		if ref, isRef := object["$ref"].(string); isRef {
-			var err error
-			if schema, err = d.schemaAt(ref); err != nil {
-				return nil, nil, false
-			}
-			continue
-		}
-		if !isObject || b.form == formText {
-			return nil, nil, false
-		}
-		for word := range object {
-			if !flat[word] && !strings.HasPrefix(word, "x-") {
-				return nil, nil, false
-			}
-		}
-		if more, said := object["additionalProperties"]; said && more != false {
-			return nil, nil, false
-		}
-		if kind, said := object[keyType]; said && kind != "object" || object["nullable"] == true {
-			return nil, nil, false
-		}
-		properties, ok = object["properties"].(map[string]any)
-		required, _ = object["required"].([]any)
-		return properties, required, ok && len(properties) > 0 && (b.required || len(required) == 0)
+	object := d.resolve(schema)
+	if object == nil || b.form == formText {
+		return nil, nil, false
 	}
-	return nil, nil, false
+	for word := range object {
+		if !flat[word] && !strings.HasPrefix(word, "x-") {
+			return nil, nil, false
+		}
+	}
+	if more, said := object["additionalProperties"]; said && more != false {
+		return nil, nil, false
+	}
+	if kind, said := object[keyType]; said && kind != "object" || object["nullable"] == true {
+		return nil, nil, false
+	}
+	properties, ok = object["properties"].(map[string]any)
+	required, _ = object["required"].([]any)
+	return properties, required, ok && len(properties) > 0 && (b.required || len(required) == 0)
 }

@@ -87,14 +87,13 @@ const maxProblems = 10
 type builder struct {
 	Options
 
-	doc         *document
-	set         map[string]bool // parameters that the entry sets
-	credentials map[string]bool // parameters that are security schemes
-	problems    []Problem
-	at          string                // the URL of the API
-	usual       int                   // usual size of a tool's schema, in bytes
-	taken       map[string]*operation // by the name of the tool
-	paths       []string              // of all operations
+	doc      *document
+	set      map[string]bool // parameters that the entry sets, or that are security schemes
+	problems []Problem
+	at       string                // the URL of the API
+	usual    int                   // usual size of a tool's schema, in bytes
+	taken    map[string]*operation // by the name of the tool
+	paths    []string              // of all operations
 }
 
 // Compile returns the tools of a description, or the reasons why there are none.
@@ -103,22 +102,10 @@ func Compile(text []byte, opts Options) (*API, []Problem) {
 	if err != nil {
 		return nil, []Problem{{Route: -1, Message: err.Error()}}
 	}
-	b := &builder{Options: opts, doc: doc, set: map[string]bool{}, credentials: map[string]bool{}}
-	for _, o := range doc.operations {
-		b.paths = append(b.paths, o.Path)
-	}
-	b.paths = slices.Compact(b.paths)
-	for name := range opts.Headers {
-		b.set[key(inHeader, name)] = true
-	}
-	for name := range opts.Query {
-		b.set[key(inQuery, name)] = true
-	}
-	b.readCredentials()
-	b.at = b.base()
+	b := newBuilder(doc, opts)
 	api := &API{Title: doc.title, Version: doc.version, Total: len(doc.operations), Base: b.at}
 	b.routes()
-	for b.usual = usualSchema; ; b.usual /= 2 {
+	for ; ; b.usual /= 2 {
 		if api.Tools = b.tools(); len(b.problems) > 0 || b.usual <= leastBudget || sizeOf(api.Tools) <= maxSchemas {
 			break
 		}
@@ -132,6 +119,27 @@ func Compile(text []byte, opts Options) (*API, []Problem) {
 	slices.SortFunc(api.Tools, func(a, b *Offer) int { return strings.Compare(a.Name, b.Name) })
 	api.digest = digest(text, opts)
 	return api, nil
+}
+
+func newBuilder(doc *document, opts Options) *builder {
+	b := &builder{Options: opts, doc: doc, set: map[string]bool{}, taken: map[string]*operation{}, usual: usualSchema}
+	for _, o := range doc.operations {
+		b.paths = append(b.paths, o.Path)
+	}
+	b.paths = slices.Compact(b.paths)
+	for name := range opts.Headers {
+		b.set[key(inHeader, name)] = true
+	}
+	for name := range opts.Query {
+		b.set[key(inQuery, name)] = true
+	}
+	for _, scheme := range doc.schemes() {
+		if scheme.Type == "apiKey" {
+			b.set[key(scheme.In, scheme.Name)] = true
+		}
+	}
+	b.at = b.base()
+	return b
 }
 
 // tools returns the tools that are offered.

@@ -1,8 +1,10 @@
 package openapi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -70,7 +72,7 @@ var methods = []string{"get", "head", "options", "put", "delete", "post", "patch
 
 // parse reads the parts of a description.
 func parse(text []byte) (*document, error) {
-	raw, err := toJSON(text)
+	raw, err := readText(text)
 	if err != nil {
 		return nil, err
 	}
@@ -147,9 +149,9 @@ func (d *document) readPaths(paths json.Value) error {
 			}
 			o := &operation{}
 			err := unmarshal(raw, o)
-			o.Method, o.Path, o.shared, o.invalid = strings.ToUpper(method), p.Name, shared, cmpErr(err, invalid)
+			o.Method, o.Path, o.shared, o.invalid = strings.ToUpper(method), p.Name, shared, cmp.Or(err, invalid)
 			if o.Servers == nil && members["servers"] != nil {
-				o.invalid = cmpErr(o.invalid, unmarshal(members["servers"], &o.Servers))
+				o.invalid = cmp.Or(o.invalid, unmarshal(members["servers"], &o.Servers))
 			}
 			d.operations = append(d.operations, o)
 			if len(d.operations) > maxOperations {
@@ -159,13 +161,6 @@ func (d *document) readPaths(paths json.Value) error {
 	}
 	d.nameTools()
 	return nil
-}
-
-func cmpErr(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // unmarshal reads a part of the description. Its error says in plain words what is wrong with it.
@@ -261,4 +256,31 @@ func (d *document) schemaAt(ref string) (any, error) {
 	}
 	d.parsed[ref] = v
 	return v, nil
+}
+
+// chain yields a schema, if it is an object, and those that it refers to in turn.
+func (d *document) chain(schema any) iter.Seq[map[string]any] {
+	return func(yield func(map[string]any) bool) {
+		for range maxHops {
+			members, _ := schema.(map[string]any)
+			ref, isRef := members["$ref"].(string)
+			if members == nil || !yield(members) || !isRef {
+				return
+			}
+			var err error
+			if schema, err = d.schemaAt(ref); err != nil { // the conversion reports it
+				return
+			}
+		}
+	}
+}
+
+// resolve returns the object that a schema is, through references; nil if it is not an object.
+func (d *document) resolve(schema any) map[string]any {
+	for members := range d.chain(schema) {
+		if _, isRef := members["$ref"].(string); !isRef {
+			return members
+		}
+	}
+	return nil
 }

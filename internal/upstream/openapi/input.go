@@ -214,7 +214,7 @@ func (in *input) schema() (json.Value, error) {
 	if len(in.conv.defs) > 0 {
 		whole["$defs"] = in.conv.defs
 	}
-	return appendJSON(nil, whole), nil
+	return toJSON(whole), nil
 }
 
 // result adds the schema of a trusted tool's result, if that is an object.
@@ -266,7 +266,7 @@ func (b *builder) outputSchema(raw json.Value) json.Value {
 		if len(conv.defs) > 0 {
 			members["$defs"] = conv.defs
 		}
-		if text := appendJSON(nil, members); len(text) <= b.usual {
+		if text := toJSON(members); len(text) <= b.usual {
 			return text
 		}
 	}

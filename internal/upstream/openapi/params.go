@@ -134,7 +134,7 @@ func (b *builder) hides(p *rawParam) bool {
 	if p.In == inHeader && (ownHeaders[strings.ToLower(p.Name)] || strings.HasPrefix(strings.ToLower(p.Name), "mcp-")) {
 		return true
 	}
-	return b.set[key(p.In, p.Name)] || b.credentials[key(p.In, p.Name)]
+	return b.set[key(p.In, p.Name)]
 }
 
 // key identifies a parameter of a request.
@@ -143,24 +143,6 @@ func key(in, name string) string {
 		name = http.CanonicalHeaderKey(name)
 	}
 	return in + ":" + name
-}
-
-// readCredentials records the parameters that are security schemes.
-func (b *builder) readCredentials() {
-	for _, raw := range b.doc.components["securitySchemes"] {
-		raw, err := b.doc.follow(raw, "securitySchemes")
-		if err != nil {
-			continue // what cannot be read hides nothing
-		}
-		var scheme struct {
-			Type string `json:"type"`
-			Name string `json:"name"`
-			In   string `json:"in"`
-		}
-		if unmarshal(raw, &scheme) == nil && scheme.Type == "apiKey" {
-			b.credentials[key(scheme.In, scheme.Name)] = true
-		}
-	}
 }
 
 func isJSONType(media string) bool {

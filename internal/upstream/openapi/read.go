@@ -30,8 +30,8 @@ var (
 	errAliases = errors.New("the description grows too large when its YAML aliases are replaced")
 )
 
-// toJSON converts a description, which is JSON or YAML, to JSON.
-func toJSON(text []byte) (json.Value, error) {
+// readText converts a description, which is JSON or YAML, to JSON.
+func readText(text []byte) (json.Value, error) {
 	if len(text) > MaxSize {
 		return nil, errSize
 	}

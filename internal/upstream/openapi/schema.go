@@ -203,7 +203,7 @@ func (c *converter) keyword(to map[string]any, key string, value any) error {
 	case key == "enum":
 		return c.enum(to, value)
 	case key == "const", key == "default":
-		if len(appendJSON(nil, value)) > maxNote { // useless to a model
+		if len(toJSON(value)) > maxNote { // useless to a model
 			return nil
 		}
 	case key == "dependentRequired":
@@ -272,12 +272,12 @@ func (c *converter) enum(to map[string]any, value any) error {
 	if !ok || len(list) == 0 {
 		return errors.New("`enum` must be a list of values")
 	}
-	if size := len(appendJSON(nil, list)); len(list) <= maxEnum && size <= max(c.left, maxNote) {
+	if size := len(toJSON(list)); len(list) <= maxEnum && size <= max(c.left, maxNote) {
 		to["enum"] = list
 		c.left -= size
 		return nil
 	}
-	first := appendJSON(nil, list[:min(len(list), 3)])
+	first := toJSON(list[:min(len(list), 3)])
 	if _, described := to["description"]; !described {
 		to["description"] = clip(fmt.Sprintf("One of %d values, such as %s.", len(list), first), maxNote)
 	}
@@ -332,18 +332,9 @@ func (c *converter) hides(property any) bool {
 	if c.output {
 		key = "writeOnly"
 	}
-	for range maxHops {
-		members, _ := property.(map[string]any)
+	for members := range c.doc.chain(property) {
 		if hidden, _ := members[key].(bool); hidden {
 			return true
-		}
-		ref, ok := members["$ref"].(string)
-		if !ok {
-			return false
-		}
-		var err error
-		if property, err = c.doc.schemaAt(ref); err != nil {
-			return false // the conversion reports it
 		}
 	}
 	return false

@@ -22,7 +22,7 @@ func (p *param) pairs(v any) ([]pair, error) {
 		if text, single := single(v); single {
 			return []pair{{p.name, text}}, nil
 		}
-		return []pair{{p.name, string(appendJSON(nil, v))}}, nil
+		return []pair{{p.name, string(toJSON(v))}}, nil
 	}
 	switch v := v.(type) {
 	case []any:
@@ -107,7 +107,7 @@ func deep(list []pair, name string, v any) (_ []pair, err error) {
 // simple writes a value in the style of a path or header; each part is escaped separately.
 func (p *param) simple(v any, escape func(string) string) (string, error) {
 	if p.asJSON {
-		return escape(string(appendJSON(nil, v))), nil
+		return escape(string(toJSON(v))), nil
 	}
 	switch v := v.(type) {
 	case []any:

@@ -45,14 +45,8 @@ func Look(text []byte, source *url.URL) (*Survey, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{
-		Options: Options{Source: source}, doc: doc, set: map[string]bool{}, credentials: map[string]bool{}, taken: map[string]*operation{},
-		usual: usualSchema,
-	}
-	b.readCredentials()
-	s := &Survey{Title: doc.title, Credentials: doc.schemes()}
-	b.at = b.base()
-	s.Base = b.at
+	b := newBuilder(doc, Options{Source: source})
+	s := &Survey{Title: doc.title, Credentials: doc.schemes(), Base: b.at}
 	declared := map[int]map[string]int{}
 	codes := map[int]map[string]bool{}
 	for _, o := range doc.operations {
@@ -148,20 +142,4 @@ func (d *document) codesOf(content json.Value) (codes []string) {
 		}
 	}
 	return codes
-}
-
-// resolve returns the object that a schema is, through references; nil if it is not an object.
-func (d *document) resolve(schema any) map[string]any {
-	for range maxHops {
-		members, _ := schema.(map[string]any)
-		ref, isRef := members["$ref"].(string)
-		if !isRef {
-			return members
-		}
-		var err error
-		if schema, err = d.schemaAt(ref); err != nil {
-			return nil
-		}
-	}
-	return nil
 }

@@ -1,15 +1,11 @@
 package openapi
 
 import (
+	"bytes"
 	stdjson "encoding/json"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
 const (
@@ -54,39 +50,11 @@ func oneLine(s string, most int) string {
 	return clip(strings.Join(strings.Fields(plain(s, len(s)+3)), " "), most)
 }
 
-// appendJSON appends a value from [json.UnmarshalAny], with the members of objects sorted and numbers
-// spelled as before.
-func appendJSON(dst []byte, v any) []byte {
-	switch v := v.(type) {
-	case nil:
-		return append(dst, "null"...)
-	case bool:
-		return strconv.AppendBool(dst, v)
-	case stdjson.Number:
-		return append(dst, v...)
-	case string:
-		return json.AppendQuote(dst, v)
-	case []string:
-		return append(dst, json.Texts(v)...)
-	case []any:
-		dst = append(dst, '[')
-		for i, item := range v {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendJSON(dst, item)
-		}
-		return append(dst, ']')
-	case map[string]any:
-		dst = append(dst, '{')
-		for i, name := range slices.Sorted(maps.Keys(v)) {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendJSON(append(json.AppendQuote(dst, name), ':'), v[name])
-		}
-		return append(dst, '}')
-	default:
-		return append(dst, "null"...) // there is nothing else
-	}
+// toJSON returns a value from [json.UnmarshalAny] as JSON, with the members of objects sorted and numbers spelled as before.
+func toJSON(v any) []byte {
+	var text bytes.Buffer
+	e := stdjson.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // it was JSON
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 }
