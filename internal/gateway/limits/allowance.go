@@ -141,8 +141,7 @@ func crowded(g *gate, key limit.Key, err error) *recourse.Error {
 func (a *Allowance) Charge(ctx context.Context, counter limit.Counter, l *Limits, c *Counted, now time.Time) *recourse.Error {
 	for i := range l.rates {
 		if r := &l.rates[i]; r.Counts(c.Tool) {
-			a.charges = append(a.charges, limit.Charge{Window: &r.window, Key: c.key(r.Limit)})
-			a.rates = append(a.rates, r)
+			a.add(r, c)
 		}
 	}
 	if len(a.charges) == 0 {
@@ -159,6 +158,28 @@ func (a *Allowance) Charge(ctx context.Context, counter limit.Counter, l *Limits
 		return nil
 	}
 	return a.exceeded()
+}
+
+func (a *Allowance) add(r *rate, c *Counted) {
+	a.charges = append(a.charges, limit.Charge{Window: &r.window, Key: c.key(r.Limit)})
+	a.rates = append(a.rates, r)
+}
+
+// Left returns what a caller has left in each window, without using any of it. Limits of single tools are not among them.
+func Left(ctx context.Context, counter limit.Counter, l *Limits, who Payer, now time.Time) ([]recourse.Quota, error) {
+	a, c := Allowance{at: now}, &Counted{Payer: who}
+	for i := range l.rates {
+		if r := &l.rates[i]; len(r.Tools) == 0 && !slices.Contains(r.By, config.LimitByTool) {
+			a.add(r, c)
+		}
+	}
+	if len(a.charges) == 0 {
+		return nil, nil
+	}
+	if err := counter.Look(ctx, now, a.charges); err != nil {
+		return nil, err
+	}
+	return a.quotas(), nil
 }
 
 // exceeded returns the refusal of a call for which a window has no room. The window that has room last
@@ -192,6 +213,14 @@ func (a *Allowance) exceeded() *recourse.Error {
 
 const day = 24 * time.Hour
 
+func (a *Allowance) quotas() []recourse.Quota {
+	all := make([]recourse.Quota, len(a.charges))
+	for i := range all {
+		all[i] = a.quota(i)
+	}
+	return all
+}
+
 func (a *Allowance) quota(i int) recourse.Quota {
 	charge, r := &a.charges[i], a.rates[i]
 	return recourse.Quota{
@@ -216,9 +245,9 @@ func (a *Allowance) GiveBack(ctx context.Context, counter limit.Counter) bool {
 // TellRemaining writes headers with what remains after a call that has passed. The single values are those of
 // the shortest window.
 func (a *Allowance) TellRemaining(h http.Header) {
-	quotas, shortest := make([]recourse.Quota, len(a.charges)), 0
-	for i := range a.charges {
-		if quotas[i] = a.quota(i); quotas[i].Window < quotas[shortest].Window {
+	quotas, shortest := a.quotas(), 0
+	for i := range quotas {
+		if quotas[i].Window < quotas[shortest].Window {
 			shortest = i
 		}
 	}
