@@ -113,15 +113,11 @@ func (o *outcome) record(e *recourse.Error, note string) {
 	o.Failures = append(o.Failures, o.failureOf(e, note))
 }
 
-// survive tells observers that ask for it of a failure that the call survives, at once: the call may last for hours.
+// survive logs a failure that the call survives, at once: the call may last for hours.
 func (c *call) survive(e *recourse.Error, note string) {
 	o, f := c.outcome(), c.out.failureOf(e, note)
 	o.Took = time.Since(o.Began)
-	for _, each := range c.g.observers {
-		if each, ok := each.(observe.FailureObserver); ok {
-			each.Failure(o, &f)
-		}
-	}
+	observe.Log{To: c.g.log}.Failure(o, &f)
 }
 
 // tellsLate returns the function by which observers are told, once they know of the call, what came of it after its end.

@@ -14,10 +14,7 @@ import (
 // asks for that. Texts that a client chooses freely are cut, and credentials in them are masked.
 type Log struct{ To *slog.Logger }
 
-var (
-	_ FailureObserver = Log{}
-	_ LateObserver    = Log{}
-)
+var _ LateObserver = Log{}
 
 // Ended implements [Observer].
 func (l Log) Ended(o *Outcome) {
@@ -32,7 +29,8 @@ func (l Log) Ended(o *Outcome) {
 	}
 }
 
-// Failure implements [FailureObserver]: it writes the line for a failure.
+// Failure writes the line for a failure. One that the call survives, such as a server's while a stream is held open, is not among
+// those of the outcome.
 func (l Log) Failure(o *Outcome, f *Failure) {
 	e, level, ctx := f.Error, levelOf(o, f.Error), context.Background()
 	if !l.To.Enabled(ctx, level) {

@@ -28,13 +28,6 @@ type Observer interface {
 	Ended(o *Outcome)
 }
 
-// A FailureObserver is also told, at once, of a failure that a call survives, such as a server's while a stream is
-// held open. The failure is not among those of the outcome.
-type FailureObserver interface {
-	Observer
-	Failure(o *Outcome, f *Failure)
-}
-
 // A LateObserver is also told what came of a call that is made once, after its client had been answered without it.
 type LateObserver interface {
 	Observer
