@@ -120,10 +120,7 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 	g.backends = backend.NewSet(backend.Reach{Dial: reach.Dial, Patience: reach.Patience, Streams: streams, Log: log})
 	t, err := g.newTable(cfg, set, nil)
 	if err != nil {
-		g.end()
-		g.issuers.Close()
-		g.lists.Close()
-		g.closeLedger()
+		g.Close()
 		return nil, err
 	}
 	g.adopt(t)
@@ -162,10 +159,6 @@ func (g *Gateway) Close() {
 	g.lists.Close()
 	g.backends.Close()
 	g.counting.Close()
-	g.closeLedger()
-}
-
-func (g *Gateway) closeLedger() {
 	if g.ledger != nil {
 		g.ledger.Close()
 	}
@@ -228,7 +221,7 @@ func (g *Gateway) callOver(w http.ResponseWriter, r *http.Request) *call {
 	c.req.come(r.Context(), r.Method, r.Header, r)
 	c.reply.HTTP.ResponseWriter = w
 	c.reply.W = &c.reply.HTTP
-	c.req.intake = intake.Intake{From: r, By: c.reply.W}
+	c.req.intake = intake.Intake{From: r, To: w}
 	return c
 }
 
@@ -240,7 +233,7 @@ func (g *Gateway) Answer(w front.Writer, r *front.Request) (whole bool, effect r
 	defer c.release()
 	c.req.come(r.Context, r.Method, r.Header, r.From)
 	c.req.stdio, c.req.parsed, c.req.overLimit = true, r.Message, r.Excess
-	c.req.intake = intake.Intake{From: r.From, By: w}
+	c.req.intake = intake.Intake{From: r.From}
 	if r.Method == http.MethodPost {
 		c.req.intake.Line = &r.Line
 	}

@@ -310,7 +310,7 @@ func (m *memberConn) Do(ctx context.Context, r *upstream.Request) (*wire.Answer,
 func (g *Gateway) nestedCall(ctx context.Context, header http.Header, from *http.Request, h *hop.Hop) *call {
 	c := g.newCall()
 	c.req.come(ctx, http.MethodPost, header, from)
-	c.req.intake, c.reply.W, c.req.nested = intake.Intake{From: from, By: h}, h, true
+	c.req.intake, c.reply.W, c.req.nested = intake.Intake{From: from}, h, true
 	return c
 }
 

@@ -360,7 +360,7 @@ func (f *failing) passRefusal(of *failure) {
 	f.out.Form = strconv.Itoa(f.reply.From.Status)
 	body := masking.Body(f.call.Masker(), of.Text)
 	f.reply.Head(0, false)
-	_ = f.reply.Put(body)
+	_, _ = f.reply.Write(body)
 }
 
 // withProtocolData adds to the data of a JSON-RPC error what the protocol requires beside the record (MCP

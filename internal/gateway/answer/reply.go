@@ -43,7 +43,7 @@ func (r *Reply) Header() http.Header { return r.W.Header() }
 func (r *Reply) Send(status int, body []byte) {
 	r.Header()["Content-Length"] = []string{strconv.Itoa(len(body))}
 	r.begin(status, false)
-	_ = r.Put(body)
+	_, _ = r.Write(body) // it notes whether the client has gone
 }
 
 // Empty sends an answer without a body.
@@ -81,27 +81,24 @@ func (r *Reply) BeginEvents() {
 	r.begin(http.StatusOK, true)
 }
 
-// Put sends a piece of a text. An error means that the client has gone.
-func (r *Reply) Put(p []byte) error {
-	n, err := r.W.Write(p)
+// Write sends a piece of a text. An error means that the client has gone.
+func (r *Reply) Write(p []byte) (int, error) { return r.sent(r.W.Write(p)) }
+
+func (r *Reply) sent(n int, err error) (int, error) {
 	r.Bytes += int64(n)
 	r.Gone = r.Gone || err != nil
-	return err
+	return n, err
 }
 
 // Say sends an event, or a piece of one.
 func (r *Reply) Say(e *wire.Event, is front.Said) {
 	r.held = false
-	_ = r.tell(e, is) // it notes whether the client has gone
+	_, _ = r.sent(r.W.Event(e, is))
 }
 
 // Note sends a notification of the gateway's own.
-func (r *Reply) Note(message []byte) error { return r.tell(wire.MessageEvent(message), front.Notice) }
-
-func (r *Reply) tell(e *wire.Event, is front.Said) error {
-	n, err := r.W.Event(e, is)
-	r.Bytes += int64(n)
-	r.Gone = r.Gone || err != nil
+func (r *Reply) Note(message []byte) error {
+	_, err := r.sent(r.W.Event(wire.MessageEvent(message), front.Notice))
 	return err
 }
 
@@ -149,15 +146,10 @@ func (r *Reply) Head(length int64, stream bool) {
 // PassOn sends a text of the server's unchanged; body is the whole of it. If the server breaks it off, so does the gateway.
 func (r *Reply) PassOn(body io.Reader) {
 	r.Head(r.From.Length, false)
-	if _, err := io.Copy(putter{r}, body); err != nil && !r.Gone {
+	if _, err := io.Copy(r, body); err != nil && !r.Gone {
 		r.Abort()
 	}
 }
-
-// A putter writes to a client with put.
-type putter struct{ *Reply }
-
-func (p putter) Write(text []byte) (int, error) { return len(text), p.Put(text) }
 
 // Relay sends a piece of a message of the server's, or what stands between messages, in a stream or as the answer itself.
 func (r *Reply) Relay(piece *wire.Event, stream bool, is front.Said) {

@@ -64,9 +64,6 @@ func (a *lineAnswer) Begin(status int, stream bool) { a.status, a.stream = statu
 // Flush does nothing: a message is written when it is complete.
 func (a *lineAnswer) Flush() {}
 
-// ReadBy does nothing: the message has been read.
-func (a *lineAnswer) ReadBy(time.Time) {}
-
 // Write takes a piece of the text that the answer consists of.
 func (a *lineAnswer) Write(p []byte) (int, error) {
 	if a.scan == nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
@@ -42,8 +41,6 @@ type Writer interface {
 	// Writer sends a text that need not be a message.
 	io.Writer
 	Flush()
-	// ReadBy limits the time for receiving the request.
-	ReadBy(until time.Time)
 }
 
 // Said is what an event says to the client. Of several pieces, the last one knows best.
@@ -92,8 +89,3 @@ func (w *HTTPWriter) Event(e *wire.Event, _ Said) (int, error) {
 
 // Flush implements [Writer].
 func (w *HTTPWriter) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() } // not every writer supports it
-
-// ReadBy implements [Writer].
-func (w *HTTPWriter) ReadBy(until time.Time) {
-	_ = http.NewResponseController(w.ResponseWriter).SetReadDeadline(until) // not every writer has one
-}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway/front"
@@ -90,9 +89,6 @@ func (h *Hop) Header() http.Header { return h.header }
 // Begin implements [front.Writer].
 func (h *Hop) Begin(status int, stream bool) { h.status, h.stream, h.fail = status, stream, h.failed() }
 
-// ReadBy does nothing: the request has been read.
-func (h *Hop) ReadBy(time.Time) {}
-
 // Event implements [front.Writer]. It returns an error if nobody is reading any more.
 func (h *Hop) Event(e *wire.Event, is front.Said) (int, error) {
 	if is == front.Unknown { // whoever reads it finds out what is wrong with it
@@ -150,19 +146,16 @@ func (h *Hop) hand(resp *wire.Answer) {
 	h.handed = true
 	resp.Header, resp.Failure = h.header, h.fail
 	h.header = http.Header{} // it no longer counts
-	h.begun <- resp.Until(closer{h})
+	h.begun <- resp.Until(h)
 }
 
-// A closer ends a hop on behalf of its reader.
-type closer struct{ h *Hop }
-
-// Close waits until the call has ended. It cancels the call unless the answer was passed on as a whole: such a call has
-// only to tell its observers, and would tell them that the client has gone.
-func (c closer) Close() error {
-	if c.h.out != nil {
-		c.h.cancel()
-		_ = c.h.out.Close() // never fails
+// Close implements [io.Closer] for the reader: it waits until the call has ended. It cancels the call unless the answer was
+// passed on as a whole: such a call has only to tell its observers, and would tell them that the client has gone.
+func (h *Hop) Close() error {
+	if h.out != nil {
+		h.cancel()
+		_ = h.out.Close() // never fails
 	}
-	<-c.h.ended
+	<-h.ended
 	return nil
 }

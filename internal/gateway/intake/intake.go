@@ -48,9 +48,9 @@ type Limits struct{ Message, InFlight int64 }
 
 // An Intake takes in the message of one request.
 type Intake struct {
-	From *http.Request                        // over HTTP, whose body it is
-	Line *wire.Line                           // of a host on stdio; nil: it has written none
-	By   interface{ ReadBy(until time.Time) } // limits the time for receiving it
+	From *http.Request       // over HTTP, whose body it is
+	To   http.ResponseWriter // over HTTP, who is answered
+	Line *wire.Line          // of a host on stdio; nil: it has written none
 
 	Of     *InFlight // counts it
 	Limits Limits
@@ -138,7 +138,7 @@ func (in *Intake) busy() *Refusal {
 // waits for the rest of it.
 func (in *Intake) Within(until time.Time) {
 	if in.From.ContentLength != 0 {
-		in.By.ReadBy(until)
+		_ = http.NewResponseController(in.To).SetReadDeadline(until) // not every writer has one
 	}
 }
 
