@@ -35,8 +35,8 @@ type exchange struct {
 	ended  atomic.Bool // it is known how: no question can be about the call any more
 	once   sync.Once
 
-	// While it is held; guarded by Server.mu:
-	hold     int64 // 0: it is not
+	// While it is held; guarded by Bridge.mu:
+	state    string // by which its client continues it; "": it has not been held
 	expires  *time.Timer
 	question *question // that the client has been asked
 }

@@ -2,7 +2,8 @@ package legacy
 
 import (
 	"context"
-	"encoding/binary"
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"net/http"
 	"strings"
@@ -31,11 +32,9 @@ func (srv *Bridge) keepCall(c *exchange, q *question) (state string, ok bool) {
 	if of := c.s.key.of; len(srv.held) >= maxHeld || srv.heldBy[of] >= maxHeldByCaller && !of.IsAnonymous() {
 		return "", false
 	}
-	srv.lastHold++
-	c.hold, c.question = srv.lastHold, q
+	c.state, c.question = statePrefix+rand.Text(), q
 	srv.hold(c)
-	name := binary.BigEndian.AppendUint64(nil, uint64(c.hold))
-	return statePrefix + srv.seal.Seal(name, c.purpose()), true
+	return c.state, true
 }
 
 // statePrefix distinguishes the states of a bridge from those of servers.
@@ -44,14 +43,13 @@ const statePrefix = "held-"
 // Holds reports whether a state is a bridge's, for a call that waits.
 func Holds(state string) bool { return strings.HasPrefix(state, statePrefix) }
 
-// hold registers c under its number. Server.mu is held.
+// hold registers c under its state. Bridge.mu is held.
 func (srv *Bridge) hold(c *exchange) {
-	srv.held[c.hold] = c
+	srv.held[c.state] = c
 	srv.heldBy[c.s.key.of]++
 	c.s.held++
-	number := c.hold
 	c.expires = time.AfterFunc(holdTimeout, func() {
-		if c := srv.takeCall(number); c != nil {
+		if srv.take(c) {
 			c.giveUp(errExpired)
 		}
 	})
@@ -59,41 +57,46 @@ func (srv *Bridge) hold(c *exchange) {
 
 var errExpired = errors.New("the client did not answer the question in time")
 
-// takeCall returns the call held under that number, and stops holding it; nil if there is none.
-func (srv *Bridge) takeCall(number int64) *exchange {
+// heldFor returns the call that waits for a request with that state, or nil. Nobody can guess a state, but it may have been passed on:
+// it is good for the same call by the same caller.
+func (srv *Bridge) heldFor(state string, r *upstream.Request) *exchange {
 	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	c := srv.held[number]
-	if c == nil {
+	c := srv.held[state]
+	srv.mu.Unlock()
+	if c == nil || c.s.key.of != r.Caller || c.sum() != r.Message.Sum() || !srv.take(c) {
 		return nil
 	}
+	return c
+}
+
+// sum returns that of the client's request. Most calls never need it.
+func (c *exchange) sum() [sha256.Size]byte {
+	var m wire.Message
+	_ = wire.Parse(c.body, &m) // it was a message
+	return m.Sum()
+}
+
+// take stops holding a call. It reports false if it is not held.
+func (srv *Bridge) take(c *exchange) bool {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	if srv.held[c.state] != c {
+		return false
+	}
 	c.expires.Stop()
-	delete(srv.held, number)
+	delete(srv.held, c.state)
 	if srv.heldBy[c.s.key.of]--; srv.heldBy[c.s.key.of] == 0 {
 		delete(srv.heldBy, c.s.key.of)
 	}
 	c.s.held--
-	return c
+	return true
 }
 
 // isHeld reports whether the call waits for its client.
 func (srv *Bridge) isHeld(c *exchange) bool {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
-	return srv.held[c.hold] == c
-}
-
-// purposeOf says what a state is for: the caller and the call.
-func purposeOf(of upstream.Caller, m *wire.Message) []byte {
-	sum := m.Sum()
-	return append(of[:], sum[:]...)
-}
-
-// purpose says what the states are for that are given out for the call. Most calls have none.
-func (c *exchange) purpose() []byte {
-	var m wire.Message
-	_ = wire.Parse(c.body, &m) // it was a message
-	return purposeOf(c.s.key.of, &m)
+	return srv.held[c.state] == c
 }
 
 // stateOf returns the requestState of a request, or "".
@@ -104,22 +107,8 @@ func stateOf(m *wire.Message) string {
 	return json.Text(m.State, "") // any other value is not a state of ours
 }
 
-// numberIn returns the number of the held call that a state identifies. The error says that the state is not
-// the bridge's, or not for this request.
-func (srv *Bridge) numberIn(state string, r *upstream.Request) (int64, error) {
-	name, err := srv.seal.Open(strings.TrimPrefix(state, statePrefix), purposeOf(r.Caller, r.Message))
-	if err != nil {
-		return 0, err
-	}
-	return int64(binary.BigEndian.Uint64(name)), nil
-}
-
 // resume passes the client's answer to the server, and begins the call's next turn.
-func (srv *Bridge) resume(ctx context.Context, m *wire.Message, number int64) (*wire.Answer, error) {
-	c := srv.takeCall(number)
-	if c == nil {
-		return nil, srv.forgotten(nil)
-	}
+func (srv *Bridge) resume(ctx context.Context, m *wire.Message, c *exchange) (*wire.Answer, error) {
 	t := c.turn(ctx, m)
 	answer := json.Lookup(m.Params, "/inputResponses/"+inputKey)
 	if answer.Kind() != '{' { // the question is repeated

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/privacy/seal"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/recent"
@@ -22,24 +21,22 @@ import (
 
 // Bridge presents a legacy server to modern clients as one of theirs.
 type Bridge struct {
-	p    *peer.Peer
-	seal *seal.Sealer // with a key of its own: nobody else holds the calls
+	p *peer.Peer
 
 	mu       sync.Mutex
 	closed   bool
 	sessions *recent.Map[sessionKey, *session]
-	sweeping *time.Timer // ends idle sessions; nil: there are none
-	held     map[int64]*exchange
+	sweeping *time.Timer          // ends idle sessions; nil: there are none
+	held     map[string]*exchange // by state
 	heldBy   map[upstream.Caller]int
-	lastHold int64
 }
 
 // New returns the way to p.
 func New(p *peer.Peer) *Bridge {
 	bounds := recent.Bounds{Most: maxSessions, Bytes: peer.MaxSessionBytes, Idle: sessionIdle}
 	return &Bridge{
-		p: p, seal: seal.New(), sessions: recent.New[sessionKey, *session](bounds),
-		held: map[int64]*exchange{}, heldBy: map[upstream.Caller]int{},
+		p: p, sessions: recent.New[sessionKey, *session](bounds),
+		held: map[string]*exchange{}, heldBy: map[upstream.Caller]int{},
 	}
 }
 
@@ -59,12 +56,9 @@ func (srv *Bridge) Do(ctx context.Context, r *upstream.Request, again bool) (*wi
 			WithMessage("%s speaks a version of MCP before 2026-07-28, to which %.64s cannot be bridged.", srv.p.Name(), m.Method).
 			WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 	}
-	var foreign error
-	if state := stateOf(m); state != "" {
-		var number int64
-		if number, foreign = srv.numberIn(state, r); foreign == nil {
-			return srv.resume(ctx, m, number)
-		}
+	state := stateOf(m)
+	if c := srv.heldFor(state, r); c != nil {
+		return srv.resume(ctx, m, c)
 	}
 	s := srv.enter(r)
 	defer srv.leave(s)
@@ -76,8 +70,8 @@ func (srv *Bridge) Do(ctx context.Context, r *upstream.Request, again bool) (*wi
 		return wire.RespondResult(m.ID, Discovered(at.hello)), nil
 	case m.Method == wire.MethodListen:
 		return s.listen(ctx, at, m)
-	case foreign != nil: // if the state were the server's, ready would have found the modern era
-		return nil, srv.forgotten(foreign)
+	case state != "": // if it were the server's, ready would have found the modern era
+		return nil, srv.forgotten(nil)
 	default:
 		return s.request(ctx, at, r, again)
 	}

@@ -41,7 +41,7 @@ type session struct {
 	asks     bool        // the server may ask something
 	header   http.Header // the caller's credentials
 
-	// Guarded by Server.mu:
+	// Guarded by Bridge.mu:
 	users, held int // how many use it, including held calls
 	weight      int // bytes of the server's answer to initialize
 
@@ -95,7 +95,7 @@ func (srv *Bridge) enter(r *upstream.Request) *session {
 	}
 }
 
-// add makes a session. Server.mu is held.
+// add makes a session. Bridge.mu is held.
 func (srv *Bridge) add(key sessionKey, declared json.Value, asks bool, header http.Header) *session {
 	s := &session{
 		srv: srv, key: key, declared: declared, asks: asks, header: http.Header{},

@@ -129,7 +129,7 @@ func (t *turn) ask(q *question) *wire.Part {
 		t.c.s.refuse(t.c.at, q.id, errManyQuestions)
 		return nil
 	case !t.stop(): // the client has gone, and so has the call
-		t.c.s.srv.takeCall(t.c.hold)
+		t.c.s.srv.take(t.c)
 		return nil
 	}
 	t.asked.Store(true)
