@@ -26,7 +26,6 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/gateway/toollist"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
-	"github.com/recoursehq/recourse/internal/privacy/seal"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
@@ -414,58 +413,4 @@ func (m *memberConn) offeredName(tool string) (name string, ok bool) {
 		return tool, true
 	}
 	return m.names.Offered(tool)
-}
-
-// A binding ties the states that servers hand out to the requests of their callers: a server of several could get the
-// state of another one, and a server that is told nothing of verified callers could not tell whose it is.
-type binding struct {
-	by     *seal.Sealer // nil: they are not tied
-	on     *endpoint
-	req    *request
-	who    *caller
-	nested bool
-}
-
-func (c *call) binding() binding {
-	b := binding{on: c.on, req: &c.req, who: &c.who, nested: c.member != nil}
-	if b.nested || c.on.checks && c.who.verified.Known() {
-		b.by = c.table.states
-	}
-	return b
-}
-
-// bind ties the state in a server's question to the request that it belongs to.
-func (b binding) bind(text []byte, signs *wire.Signs) []byte {
-	if b.by == nil || string(signs.ResultType) != wire.InputRequired {
-		return text
-	}
-	if !b.nested && bridge.Holds(json.Text(text, "/result/"+wire.RequestState)) {
-		return text
-	}
-	return json.Change(text, "result", func(result json.Value) json.Value {
-		return many.BindState(result, b.by, statePurpose(b.req, b.who, b.on))
-	})
-}
-
-// restore restores the server's own state in a request that returns one.
-func (b binding) restore() *recourse.Error {
-	state := json.Value(b.req.msg.State)
-	if state == nil || b.by == nil || !b.nested && bridge.Holds(json.Text(state, "")) {
-		return nil
-	}
-	params, ok := many.OwnState(b.req.msg.Params, b.by, statePurpose(b.req, b.who, b.on))
-	if !ok {
-		return recourse.New(recourse.KindInvalidValue, "").
-			WithMessage("The requestState was not given to this caller for this request of %s. Call again without it.", b.on.entry.Title).
-			WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
-	}
-	return b.req.change(params)
-}
-
-// statePurpose returns what a state is bound to.
-func statePurpose(of *request, who *caller, on *endpoint) []byte {
-	m := *of.msg
-	m.Arguments = withoutAgain(m.Arguments) // it has been taken out when the server asks
-	sum := m.Sum()
-	return []byte(strings.Join([]string{"state", on.entry.Name, string(who.owner[:]), string(sum[:])}, "\x00"))
 }
