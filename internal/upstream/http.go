@@ -1,11 +1,9 @@
 package upstream
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -107,28 +105,11 @@ func (h *HTTP) Do(ctx context.Context, req *Request) (*wire.Answer, error) {
 		}
 		return wire.OverHTTP(resp), nil
 	}
-	var over *overTLS
-	sending := ctx
-	if h.request.URL.Scheme == "https" {
-		over = new(overTLS)
-		sending = over.traced(ctx)
-	}
-	r := to.WithContext(sending) // a copy
+	r := *to
 	r.Method, r.Header = method, header
-	if len(body) > 0 {
-		// The transport recognises this reader, and writes the header and the body in one go.
-		open := func() io.ReadCloser { return io.NopCloser(bytes.NewReader(body)) }
-		r.ContentLength = int64(len(body))
-		r.Body = open()
-		r.GetBody = func() (io.ReadCloser, error) { return open(), over.mayRepeat() }
-	}
-	resp, err := h.transport.RoundTrip(r) //nolint:bodyclose // the answer has it
+	resp, err := Send(ctx, h.name, h.transport, &r, body) //nolint:bodyclose // the answer has it
 	if err != nil {
-		e := Broken(ctx, h.name, err)
-		if over.failedToConnect() {
-			e = e.WithEffect(recourse.EffectNone)
-		}
-		return nil, e
+		return nil, err
 	}
 	return wire.OverHTTP(resp), nil
 }

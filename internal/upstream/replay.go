@@ -1,13 +1,17 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
+
+	"github.com/recoursehq/recourse"
 )
 
 // What net/http repeats by itself, and what is done about it:
@@ -34,8 +38,32 @@ func withoutReplay(header http.Header) {
 	}
 }
 
-// overTLS follows a request over TLS, where the transport may speak HTTP/2. It is nil for any
-// other request.
+// Send sends a request to the server of that name, at most once, and returns the answer, or an Error that says whether it may have
+// arrived. body may be nil.
+func Send(ctx context.Context, name string, by *http.Transport, r *http.Request, body []byte) (*http.Response, error) {
+	withoutReplay(r.Header)
+	var over overTLS
+	r = r.WithContext(over.traced(ctx)) // a copy
+	if len(body) > 0 {
+		// The transport recognises this reader, and writes the header and the body in one go.
+		open := func() io.ReadCloser { return io.NopCloser(bytes.NewReader(body)) }
+		r.ContentLength, r.Body = int64(len(body)), open()
+		r.GetBody = func() (io.ReadCloser, error) { return open(), over.mayRepeat() }
+	} else if body != nil {
+		r.Body = http.NoBody
+	}
+	resp, err := by.RoundTrip(r)
+	if err == nil {
+		return resp, nil
+	}
+	e := Broken(ctx, name, err)
+	if !over.connected.Load() { // as when the handshake failed
+		e = e.WithEffect(recourse.EffectNone)
+	}
+	return nil, e
+}
+
+// overTLS follows a request, which the transport may send over HTTP/2.
 type overTLS struct {
 	connected atomic.Bool // there was a connection to send it on
 	http2     atomic.Bool // the last of them speaks HTTP/2
@@ -57,11 +85,8 @@ var errSentOnce = errors.New("the server reset the request, and may have carried
 
 // mayRepeat returns why the transport must not repeat the request, or nil.
 func (o *overTLS) mayRepeat() error {
-	if o != nil && o.http2.Load() && o.begun.Load() {
+	if o.http2.Load() && o.begun.Load() {
 		return errSentOnce
 	}
 	return nil
 }
-
-// failedToConnect reports whether there has been no connection, as when the handshake failed.
-func (o *overTLS) failedToConnect() bool { return o != nil && !o.connected.Load() }

@@ -1,19 +1,15 @@
 package api
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/policy/once"
@@ -107,7 +103,7 @@ func (c *Adapter) follow(
 ) (*http.Response, error) {
 	written := false
 	for range maxRedirects + 1 {
-		resp, err := c.send(ctx, r, body)
+		resp, err := upstream.Send(ctx, c.Name(), c.transport, r, body)
 		switch {
 		case err != nil && written:
 			return nil, recourse.From(err).WithEffect(recourse.EffectUnknown)
@@ -186,29 +182,6 @@ func redirected(r *http.Request, resp *http.Response) (*http.Request, error) {
 		header.Del("Content-Type")
 	}
 	return &http.Request{Method: method, URL: to, Header: header}, nil
-}
-
-func (c *Adapter) send(ctx context.Context, r *http.Request, body []byte) (*http.Response, error) {
-	var connected atomic.Bool
-	r = r.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
-	}))
-	if body != nil {
-		r.ContentLength = int64(len(body))
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		if len(body) == 0 {
-			r.Body = http.NoBody
-		}
-	}
-	resp, err := c.transport.RoundTrip(r)
-	if err == nil {
-		return resp, nil
-	}
-	e := upstream.Broken(ctx, c.Name(), err)
-	if !connected.Load() {
-		e = e.WithEffect(recourse.EffectNone)
-	}
-	return nil, e
 }
 
 // badResponse is the failure for an answer that does not fit the request.
