@@ -268,7 +268,7 @@ func (t *Lists) Passed(call Requester, result json.Value) {
 		return
 	}
 	defer slot.fetching.Leave()
-	if d := t.draft(); d.add(result) == nil && !d.more && !d.Partial {
+	if d := t.draft(); d.add(result) == nil && d.cursor == nil && !d.Partial {
 		t.put(slot, d.whole(call.Asker()))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
@@ -20,8 +21,7 @@ import (
 type draft struct {
 	*List
 
-	cursor json.Value // of the next page
-	more   bool       // there is a next page
+	cursor json.Value // of the next page; nil: there is none
 	ttl    time.Duration
 	left   int // bytes
 	budget *args.Budget
@@ -52,8 +52,7 @@ func (d *draft) add(result json.Value) error {
 		}
 	}
 	d.ttl = min(d.ttl, ttlOf(result))
-	d.cursor = json.Lookup(result, "/nextCursor")
-	d.more = d.cursor.Kind() == '"' && string(d.cursor) != `""`
+	d.cursor = wire.NextCursor(result)
 	return nil
 }
 
@@ -81,11 +80,10 @@ func (t *Lists) read(ctx context.Context, call Requester) (*List, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !d.more {
+		if d.cursor == nil {
 			break
 		}
-		d.Partial = d.Partial || d.left <= 0 || page+1 == maxPages
-		if d.Partial {
+		if d.Partial = d.Partial || d.left <= 0 || page+1 == maxPages; d.Partial {
 			break
 		}
 	}

@@ -47,6 +47,14 @@ func OfSubscription(id ID) []byte {
 	return append(append([]byte(`{"_meta":{"`+MetaSubscription+`":`), id...), "}}"...)
 }
 
+// NextCursor returns where a list goes on, as it is written in a page of it; nil: it is the last one.
+func NextCursor(page json.Value) json.Value {
+	if cursor := json.Lookup(page, "/nextCursor"); cursor.Kind() == '"' && string(cursor) != `""` {
+		return cursor
+	}
+	return nil
+}
+
 // OfResource returns params that name a resource.
 func OfResource(uri string) []byte { return append(json.AppendQuote([]byte(`{"uri":`), uri), '}') }
 

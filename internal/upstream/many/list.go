@@ -91,7 +91,7 @@ func (c *Conn) collect(ctx context.Context, r *upstream.Request, s *Source, k *l
 		}
 		items, more := json.Items(raw, maxItems)
 		l.Cut = l.add(items, k, at) || more || l.Cut
-		if cursor = json.Lookup(result, "/nextCursor"); cursor.Kind() != '"' || string(cursor) == `""` {
+		if cursor = wire.NextCursor(result); cursor == nil {
 			break
 		}
 		if l.Cut = l.Cut || left <= 0 || page+1 == maxPages; l.Cut {

@@ -35,7 +35,7 @@ func (c *Conn) Knows(r *upstream.Request, s *Source, method string) bool {
 // pages, they are fetched in the background.
 func (c *Conn) Heard(r *upstream.Request, s *Source, method string, result json.Value) {
 	k := atStart(method)
-	if cursor := json.Lookup(result, "/nextCursor"); k == tools && cursor.Kind() == '"' && string(cursor) != `""` {
+	if k == tools && wire.NextCursor(result) != nil {
 		if last := c.last(r, s, k); last == nil || time.Since(last.At) > helloAge {
 			c.want(r, s, k, time.Time{})
 		}

@@ -60,10 +60,7 @@ func (t *mirrors) learn(result json.Value) (cursor json.Value) {
 			t.byTool[tool.Name] = params
 		}
 	}
-	if cursor = json.Lookup(result, "/nextCursor"); cursor.Kind() != '"' || string(cursor) == `""` {
-		return nil
-	}
-	return cursor
+	return wire.NextCursor(result)
 }
 
 // mirrored occurs in every list that is worth reading.
