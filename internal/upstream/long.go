@@ -22,7 +22,7 @@ var (
 // A longAnswer is an answer larger than the window, on its way from the child to the reader waiting for it.
 // The child is never kept waiting, since others wait for its next messages.
 //
-// One goroutine writes and another reads, as from any body; any may call Close.
+// One goroutine writes and another reads; any may call close.
 type longAnswer struct {
 	wake chan struct{} // holds a token when there is something new
 
@@ -32,10 +32,8 @@ type longAnswer struct {
 	err     error       // how it ends: io.EOF if it is complete, errClosed if nobody reads it; nil: there is more to come
 
 	// Of the reader:
-	ctx      context.Context
-	rewriter wire.Rewriter // puts the client's id back
-	room     []byte        // its memory
-	ready    []byte        // what it has not been asked for yet
+	rewriter    wire.Rewriter // puts the client's id back
+	room, piece []byte        // what has been read, and the same with that id
 }
 
 func newLongAnswer(room *spool.Room) *longAnswer {
@@ -91,39 +89,31 @@ func (a *longAnswer) close() {
 	wake(a.wake)
 }
 
-// Close implements [io.Closer]. It may be called while Read waits.
-func (a *longAnswer) Close() error {
-	a.close()
-	return nil
-}
-
-// Read implements [io.Reader]. The error is io.EOF at the end of a complete text, the fault if there was one,
-// or the cause of ctx.
-func (a *longAnswer) Read(p []byte) (int, error) {
-	for len(a.ready) == 0 {
-		n, err := a.poll(p)
+// next returns the next piece, which is valid until the next call. The error is io.EOF with the last piece of a complete text, the fault
+// if there was one, or the cause of ctx.
+func (a *longAnswer) next(ctx context.Context) ([]byte, error) {
+	if a.room == nil {
+		a.room = make([]byte, pieceSize)
+	}
+	for {
+		n, err := a.poll(a.room)
 		switch {
 		case n > 0:
-			a.room = a.rewriter.Append(a.room[:0], p[:n])
-			a.ready = a.room
-		case errors.Is(err, io.EOF):
-			a.room = a.rewriter.Close(a.room[:0])
-			if a.ready = a.room; len(a.ready) == 0 {
-				return 0, io.EOF
+			if a.piece = a.rewriter.Append(a.piece[:0], a.room[:n]); len(a.piece) > 0 {
+				return a.piece, nil
 			}
+		case errors.Is(err, io.EOF):
+			return a.rewriter.Close(a.piece[:0]), io.EOF
 		case err != nil:
-			return 0, err
+			return nil, err
 		default:
 			select {
 			case <-a.wake:
-			case <-a.ctx.Done():
-				return 0, context.Cause(a.ctx)
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
 			}
 		}
 	}
-	n := copy(p, a.ready)
-	a.ready = a.ready[n:]
-	return n, nil
 }
 
 // poll reads what is there.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"testing/synctest"
 
 	"github.com/recoursehq/recourse/internal/protocol/wire"
@@ -28,8 +27,13 @@ func TestLongAnswersHaveRoom(t *testing.T) {
 		return a
 	}
 	read := func(a *longAnswer) (int64, error) {
-		a.ctx = context.Background()
-		return io.Copy(io.Discard, a)
+		var size int64
+		for {
+			piece, err := a.next(context.Background())
+			if size += int64(len(piece)); err != nil {
+				return size, err
+			}
+		}
 	}
 
 	unread := fill(5)
@@ -44,7 +48,7 @@ func TestLongAnswersHaveRoom(t *testing.T) {
 		t.Errorf("got %d and %d bytes held after all answers were closed", memory, files)
 	}
 	whole := fill(6)
-	if n, err := read(whole); n != 6<<20 || err != nil {
+	if n, err := read(whole); n != 6<<20 || !errors.Is(err, io.EOF) {
 		t.Errorf("got %d bytes, %v", n, err)
 	}
 	whole.close()
@@ -63,19 +67,23 @@ func TestLongAnswerInPieces(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := newLongAnswer(&spool.Room{Memory: 1 << 20, Files: 1 << 20})
 				defer a.close()
-				a.ctx = t.Context()
 				a.renumber(wire.IntID(17), wire.ID(`"the client's"`))
 				read := make(chan string, 1)
 				go func() {
-					got, err := io.ReadAll(iotest.OneByteReader(a))
-					read <- fmt.Sprint(string(got), err)
+					for got := ""; ; {
+						piece, err := a.next(t.Context())
+						if got += string(piece); err != nil {
+							read <- fmt.Sprint(got, err)
+							return
+						}
+					}
 				}()
 				for piece := range slices.Chunk([]byte(text), size) {
 					a.put(piece)
 					synctest.Wait() // the reader has read the whole piece
 				}
 				a.finish(io.EOF)
-				if got, want := <-read, strings.Replace(text, "17", `"the client's"`, 1)+fmt.Sprint(error(nil)); got != want {
+				if got, want := <-read, strings.Replace(text, "17", `"the client's"`, 1)+io.EOF.Error(); got != want {
 					t.Errorf("in pieces of %d: got %s, want %s", size, got, want)
 				}
 			})

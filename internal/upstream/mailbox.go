@@ -146,23 +146,30 @@ type mailboxParts struct {
 	next bool     // it is
 	part wire.Part
 	long atomic.Pointer[longAnswer] // what is being read in pieces
-	room []byte                     // the memory of a piece
+}
+
+// first makes something that has been taken from the mailbox what Next returns first.
+func (b *mailboxParts) first(said delivery) {
+	b.said, b.next = said, true
+	b.long.Store(said.long)
 }
 
 // Next implements [wire.Parts].
 func (b *mailboxParts) Next() (*wire.Part, error) {
-	if long := b.long.Load(); long != nil {
+	if long := b.long.Load(); long != nil && !b.next {
 		return b.piece(long, false)
 	}
 	if !b.next {
-		var err error
-		if b.said, err = b.mailbox.next(b.ctx); err != nil {
+		said, err := b.mailbox.next(b.ctx)
+		if err != nil {
 			return nil, err
 		}
+		b.first(said)
 	}
 	if b.next = false; b.said.long != nil {
-		b.said.long.ctx = b.ctx
-		b.long.Store(b.said.long)
+		if b.ctx.Err() != nil { // Close may have come before it was there
+			b.said.long.close()
+		}
 		return b.piece(b.said.long, true)
 	}
 	b.part = wire.Whole(b.said.text)
@@ -172,11 +179,8 @@ func (b *mailboxParts) Next() (*wire.Part, error) {
 
 // piece returns the next piece of a long answer.
 func (b *mailboxParts) piece(long *longAnswer, first bool) (*wire.Part, error) {
-	if b.room == nil {
-		b.room = make([]byte, pieceSize)
-	}
-	n, err := long.Read(b.room)
-	b.part = wire.Whole(b.room[:n])
+	text, err := long.next(b.ctx)
+	b.part = wire.Whole(text)
 	b.part.First, b.part.Complete = first, errors.Is(err, io.EOF)
 	switch {
 	case b.part.Complete:

@@ -155,16 +155,14 @@ func (s *Stdio) catchUp(x *childSession, call *pending) {
 }
 
 func answer(ctx context.Context, c *child, call *pending, said delivery) *wire.Answer {
-	switch {
-	case said.last && said.long != nil:
-		said.long.ctx = ctx
-		return wire.RespondText(said.long)
-	case said.last:
+	if said.last && said.long == nil {
 		return said.answer()
 	}
 	parts := stream(ctx, c, call)
-	parts.said, parts.next = said, true
-	return wire.RespondParts(parts, parts)
+	parts.first(said)
+	resp := wire.RespondParts(parts, parts)
+	resp.Stream = !said.last
+	return resp
 }
 
 // answer returns the message as the whole answer to a request.
