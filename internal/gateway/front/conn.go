@@ -3,7 +3,6 @@ package front
 import (
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -52,8 +51,7 @@ func (l *clientConns) Accept() (net.Conn, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := &clientConn{Conn: conn, of: l, patience: l.patience}
-	c.asking.Store(true)
+	c := &clientConn{Conn: conn, of: l, patience: l.patience, asking: true}
 	if l.ended {
 		c.patience = l.ending
 	}
@@ -77,13 +75,12 @@ type clientConn struct {
 
 	of *clientConns
 
-	asking  atomic.Bool  // a request may be on its way to a handler
-	handled atomic.Int32 // requests that are with handlers
-	several atomic.Bool  // requests at a time: HTTP/2
-
 	mu       sync.Mutex
 	patience time.Duration
 	writing  bool
+	asking   bool // a request may be on its way to a handler
+	handling int  // requests that are with handlers
+	several  bool // requests at a time: HTTP/2
 }
 
 func (c *clientConn) Write(p []byte) (written int, err error) {

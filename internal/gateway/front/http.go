@@ -66,7 +66,7 @@ func (l *leaving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if c, ok := r.Context().Value(connKey{}).(*clientConn); ok {
 		c.handle(r)
-		defer c.handled.Add(-1)
+		defer c.handled()
 	}
 	l.Handler.ServeHTTP(w, r)
 }

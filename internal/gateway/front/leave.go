@@ -56,15 +56,21 @@ func (l *clientConns) unsettled() (some bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.open {
-		if c.several.Load() || c.handled.Load() > 0 {
-			continue // net/http lets them end
-		}
-		some = true
-		if !c.asking.Load() {
-			_ = c.SetReadDeadline(long) // it may have ended by itself
-		}
+		some = c.unsettled() || some
 	}
 	return some
+}
+
+func (c *clientConn) unsettled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.several || c.handling > 0 {
+		return false // net/http lets it end
+	}
+	if !c.asking {
+		_ = c.SetReadDeadline(long) // it may have ended by itself
+	}
+	return true
 }
 
 // Read also reads what arrived just before a connection was to end.
@@ -75,19 +81,39 @@ func (c *clientConn) Read(p []byte) (n int, err error) {
 			err = nil
 		}
 	}
-	if n > 0 && c.handled.Load() == 0 {
-		c.asking.Store(true)
+	if n > 0 {
+		c.ask()
 	}
 	return n, err
 }
 
+// ask notes that something has arrived: the rest of a request's head may follow, even if the connection was to end.
+func (c *clientConn) ask() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.handling > 0 || c.asking {
+		return
+	}
+	c.asking = true
+	if c.of.leave.begun.Load() {
+		_ = c.SetReadDeadline(time.Now().Add(settleTime)) // the next Read says what is wrong
+	}
+}
+
 // handle notes that a request is with a handler.
 func (c *clientConn) handle(r *http.Request) {
-	if r.ProtoMajor > 1 {
-		c.several.Store(true)
-	}
-	c.handled.Add(1)
-	c.asking.Store(false)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.several = c.several || r.ProtoMajor > 1
+	c.handling++
+	c.asking = false
+}
+
+// handled notes that a handler is done.
+func (c *clientConn) handled() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handling--
 }
 
 // connKey is the key of the connection of a request.
