@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"sync"
@@ -198,9 +199,9 @@ func (g *Gateway) newCall() *call {
 	if !ok {
 		c = emptyCall()
 	}
-	c.g = g
+	c.g, c.reply.Call = g, c
 	c.take(g.table.Load())
-	c.out.Began = time.Now()
+	c.out.Began, c.out.Lot = time.Now(), rand.Float64()
 	return c
 }
 

@@ -19,7 +19,12 @@ func TestForgetLeavesNothing(t *testing.T) {
 
 	used, fresh := emptyCall(), emptyCall()
 	used.in.Scan, fresh.in.Scan = new(wire.Scanner), new(wire.Scanner) // made when there is something to scan
-	samples := []any{httptest.NewRecorder(), new(front.HTTPWriter), context.Background(), new(bytes.Buffer), errors.New("another caller's"), observing{}, struct{ wire.Parts }{}}
+	samples := []any{
+		httptest.NewRecorder(), new(front.HTTPWriter), context.Background(), new(bytes.Buffer), errors.New("another caller's"),
+		observing{},
+		new(call),
+		struct{ wire.Parts }{},
+	}
 	fill := func(all ...any) {
 		for _, kept := range all {
 			if err := testkit.Use(kept, samples...); err != nil {

@@ -89,7 +89,7 @@ func tell(c *call) *failure {
 	fine := c.out.Record == nil && c.out.Seeming == nil
 	relayed := c.who.outer.isRelayed() && fine
 	silent := len(c.g.observers) == 1 && !c.table.config.AccessLog && len(c.out.Failures) == 0 && fine // only the log, and nothing for it
-	if relayed || silent {
+	if (relayed || silent) && !c.out.Early {
 		return nil
 	}
 	o := c.outcome()
@@ -97,6 +97,19 @@ func tell(c *call) *failure {
 		each.Ended(o)
 	}
 	return nil
+}
+
+// Answering implements [answer.Call]: observers that ask for it are told that the client is about to have its answer.
+func (c *call) Answering() {
+	if c.who.outer.isRelayed() && c.out.Record == nil {
+		return // the server's own call is told of
+	}
+	c.out.Method = observe.MethodName(c.req.msg.Method)
+	for _, each := range c.g.observers {
+		if each, ok := each.(observe.AnsweringObserver); ok && each.Answering(&c.out.Outcome) {
+			c.out.Early = true
+		}
+	}
 }
 
 // decided records why the call is sent again after the last attempt, and after what wait, or why it is not.

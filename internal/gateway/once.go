@@ -11,7 +11,6 @@ import (
 	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
-	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/gateway/toollist"
 	claims "github.com/recoursehq/recourse/internal/policy/once"
 	"github.com/recoursehq/recourse/internal/protocol/json"
@@ -306,14 +305,6 @@ func (k *keyed) whenRead(do func(read bool)) {
 	if c.of != nil {
 		c.of.whenRead(do)
 		return
-	}
-	if !c.out.Early && c.who.outer == nil {
-		c.out.Early = true
-		for _, each := range c.g.observers {
-			if each, ok := each.(observe.AnsweringObserver); ok {
-				each.Answering()
-			}
-		}
 	}
 	do(c.reply.Arrived() && !c.req.left())
 }

@@ -21,11 +21,13 @@ type Reply struct {
 	HTTP   front.HTTPWriter         // the memory of w, over HTTP
 	Passes func(header string) bool // reports whether a header of the server's answer is passed on
 
+	Call    Call           // that it ends
 	From    *wire.Answer   // the server's answer
 	Opening func()         // opens a session before that is passed on; nil: it does not open one
 	rewrite *wire.Rewriter // of a large message; nil: it is passed on as it is
 
 	Limits  bool // its headers report what remains of the limits
+	told    bool // Call knows that the client is about to have its answer
 	Started bool // part of the answer has been sent
 	events  bool // the answer is an event stream
 	Broken  bool // which was aborted
@@ -34,6 +36,16 @@ type Reply struct {
 	Gone    bool // the client does not read it
 	Status  int
 	Bytes   int64
+}
+
+// A Call is told, once, that its client is about to have its answer, or the first piece of it.
+type Call interface{ Answering() }
+
+func (r *Reply) answering() {
+	if !r.told {
+		r.told = true
+		r.Call.Answering()
+	}
 }
 
 // Header returns the header fields, which count until the answer begins.
@@ -69,6 +81,9 @@ func (r *Reply) Message(status int, id wire.ID, message []byte) {
 
 // begin sends the status and headers.
 func (r *Reply) begin(status int, stream bool) {
+	if !stream {
+		r.answering()
+	}
 	r.Started, r.Status, r.events = true, status, stream
 	r.W.Begin(status, stream)
 }
@@ -93,6 +108,9 @@ func (r *Reply) sent(n int, err error) (int, error) {
 // Say sends an event, or a piece of one.
 func (r *Reply) Say(e *wire.Event, is front.Said) {
 	r.held = false
+	if is == front.Answer {
+		r.answering()
+	}
 	_, _ = r.sent(r.W.Event(e, is))
 }
 

@@ -41,9 +41,10 @@ type Late struct {
 }
 
 // An AnsweringObserver is also told of a call whose client is about to get its answer, although the call takes some more time to end.
+// It reports whether it needs to be told of the end. Of the outcome it is told what is known: failures are, but one that says success.
 type AnsweringObserver interface {
 	Observer
-	Answering()
+	Answering(o *Outcome) bool
 }
 
 // An Outcome is how a request ended. Its methods mask what they return, which takes time: they may be called
@@ -76,7 +77,8 @@ type Outcome struct {
 	Once     string        // what became of a call that is made once: first, replayed, waited, conflict ...; "": it is not
 	First    string        // the id of the request that has sent it before; "": none has
 	Form     string        // of the failure toward the client: tool_error, the code of JSON-RPC or the status of HTTP; "": passed on
-	Early    bool          // an AnsweringObserver was told of it
+	Early    bool          // an AnsweringObserver needs to be told of its end
+	Lot      float64       // drawn from [0, 1): an observer that keeps a share of the calls keeps those with a lower one
 	Span     Span          // of a distributed trace; zero: the configuration does not ask for traces
 
 	Request  Sent      // what the client has sent

@@ -16,7 +16,6 @@ package journal
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -94,10 +93,14 @@ func New(rows Rows, settings *config.Journal, log *slog.Logger) *Journal {
 func (j *Journal) Configure(settings *config.Journal) { j.settings.Store(settings) }
 
 // Answering implements [observe.AnsweringObserver]: a kill loses such a call as well.
-func (j *Journal) Answering() {
+func (j *Journal) Answering(o *observe.Outcome) bool {
+	if !keeps(j.settings.Load(), o) {
+		return false
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.handed.add()
+	return true
 }
 
 // Ended implements [observe.Observer].
@@ -166,7 +169,7 @@ func keeps(s *config.Journal, o *observe.Outcome) bool {
 	case o.Sent > 1, o.Seeming != nil:
 		return s.Failures
 	default:
-		return s.Successes > 0 && rand.Float64() < s.Successes
+		return o.Lot < s.Successes
 	}
 }
 
