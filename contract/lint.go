@@ -170,16 +170,15 @@ func newLiveTools(tools []Tool) *liveTools {
 	l := &liveTools{byName: map[string]*liveTool{}}
 	for _, tool := range tools {
 		var schema struct {
-			Properties json.Members `json:"properties"`
-			Required   []string     `json:"required"`
+			Properties json.Value `json:"properties"`
+			Required   []string   `json:"required"`
 		}
 		live := &liveTool{writes: tool.Annotations != nil && !tool.Annotations.ReadOnly}
-		if json.UnmarshalLenient(tool.InputSchema, &schema) != nil || len(schema.Properties) == 0 {
-			live.open = true
-		}
-		for _, m := range schema.Properties {
+		err := json.UnmarshalLenient(tool.InputSchema, &schema)
+		for _, m := range json.MembersOf(schema.Properties) {
 			live.params = append(live.params, m.Name)
 		}
+		live.open = err != nil || len(live.params) == 0
 		live.required = schema.Required
 		l.names = append(l.names, tool.Name)
 		l.byName[tool.Name] = live

@@ -16,43 +16,23 @@ type Members []Member
 
 // MembersOf returns the members of an object, and none of anything else.
 func MembersOf(object []byte) Members {
+	if Value(object).Kind() != '{' {
+		return nil
+	}
 	var l Members
-	if UnmarshalLenient(object, &l) != nil {
+	at := map[string]int{}
+	err := Parts(object, func(name string, value Value) {
+		i, repeated := at[name]
+		if !repeated {
+			i = len(l)
+			at[name], l = i, append(l, Member{Name: name})
+		}
+		l[i].Value = value.Clone()
+	})
+	if err != nil {
 		return nil
 	}
 	return l
-}
-
-// UnmarshalJSONFrom reads an object, and nothing from any other value.
-func (l *Members) UnmarshalJSONFrom(d *Decoder) error {
-	*l = nil
-	if d.PeekKind() != '{' {
-		return d.SkipValue()
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return err
-	}
-	at := map[string]int{}
-	for d.PeekKind() != '}' {
-		token, err := d.ReadToken()
-		if err != nil {
-			return err
-		}
-		name := token.String()
-		value, err := d.ReadValue()
-		if err != nil {
-			return err
-		}
-		i, repeated := at[name]
-		if !repeated {
-			i = len(*l)
-			at[name] = i
-			*l = append(*l, Member{Name: name})
-		}
-		(*l)[i].Value = value.Clone()
-	}
-	_, err := d.ReadToken()
-	return err
 }
 
 // AppendTo writes l as an object, without members whose value is empty.
