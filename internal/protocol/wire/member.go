@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/recoursehq/recourse/internal/protocol/lexer"
+import (
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/protocol/lexer"
+)
 
 // member is a place in a message that the gateway knows. All other places are memberOther: they are
 // checked and passed on.
@@ -127,148 +131,23 @@ const ExtensionTasks = "io.modelcontextprotocol/tasks"
 // characters written as \u escapes.
 const maxName = 6*len(MetaClientCapabilities) + 2
 
+// children are the known members of the objects at known ones, by their names, as the pointers say.
+var children = func() (all [len(pointers)]map[string]member) {
+	at := map[string]member{"": memberRoot}
+	for i, pointer := range pointers[memberJSONRPC:] { // each stands behind the one that it is in
+		m, last := memberJSONRPC+member(i), strings.LastIndexByte(pointer, '/')
+		at[pointer] = m
+		in := at[pointer[:last]]
+		if all[in] == nil {
+			all[in] = map[string]member{}
+		}
+		all[in][strings.ReplaceAll(pointer[last+1:], "~1", "/")] = m
+	}
+	return all
+}()
+
 // child returns the member with that name in the object at m.
-func (m member) child(name []byte) member {
-	switch m {
-	case memberRoot:
-		return childOfRoot(name)
-	case memberParams:
-		return childOfParams(name)
-	case memberParamsMeta:
-		return childOfParamsMeta(name)
-	case memberResult:
-		return childOfResult(name)
-	case memberResultStructured:
-		return childOfStructured(name)
-	case memberResultError:
-		switch string(name) {
-		case "code":
-			return memberResultErrorCode
-		case "message":
-			return memberResultErrorMessage
-		}
-	case memberResultMeta:
-		switch string(name) {
-		case MetaSubscription:
-			return memberResultMetaSubscription
-		case MetaRecord:
-			return memberResultMetaRecord
-		}
-	default:
-	}
-	return memberOther
-}
-
-func childOfRoot(name []byte) member {
-	switch string(name) {
-	case "jsonrpc":
-		return memberJSONRPC
-	case "id":
-		return memberID
-	case "method":
-		return memberMethod
-	case "params":
-		return memberParams
-	case "result":
-		return memberResult
-	case "error":
-		return memberError
-	default:
-		return memberOther
-	}
-}
-
-func childOfParams(name []byte) member {
-	switch string(name) {
-	case "name":
-		return memberParamsName
-	case "uri":
-		return memberParamsURI
-	case "arguments":
-		return memberParamsArguments
-	case "requestId":
-		return memberParamsRequestID
-	case MetaProgressToken:
-		return memberParamsProgressToken
-	case "cursor":
-		return memberParamsCursor
-	case RequestState:
-		return memberParamsState
-	case InputResponses:
-		return memberParamsInputs
-	case "task":
-		return memberParamsTask
-	case "_meta":
-		return memberParamsMeta
-	default:
-		return memberOther
-	}
-}
-
-func childOfParamsMeta(name []byte) member {
-	switch string(name) {
-	case MetaProgressToken:
-		return memberMetaProgressToken
-	case MetaProtocolVersion:
-		return memberMetaProtocolVersion
-	case MetaClientInfo:
-		return memberMetaClientInfo
-	case MetaClientCapabilities:
-		return memberMetaClientCapabilities
-	case MetaLogLevel:
-		return memberMetaLogLevel
-	case MetaSubscription:
-		return memberMetaSubscription
-	case MetaRequestID:
-		return memberMetaRequestID
-	case MetaTraceParent:
-		return memberMetaTraceParent
-	case MetaTraceState:
-		return memberMetaTraceState
-	case MetaBaggage:
-		return memberMetaBaggage
-	default:
-		return memberOther
-	}
-}
-
-func childOfResult(name []byte) member {
-	switch string(name) {
-	case "resultType":
-		return memberResultType
-	case "ttlMs":
-		return memberResultTTL
-	case "cacheScope":
-		return memberResultCacheScope
-	case "isError":
-		return memberResultIsError
-	case "content":
-		return memberResultContent
-	case "structuredContent":
-		return memberResultStructured
-	case "error":
-		return memberResultError
-	case "_meta":
-		return memberResultMeta
-	default:
-		return memberOther
-	}
-}
-
-func childOfStructured(name []byte) member {
-	switch string(name) {
-	case "kind":
-		return memberStructuredKind
-	case "success":
-		return memberStructuredSuccess
-	case "ok":
-		return memberStructuredOK
-	case "error":
-		return memberStructuredError
-	default:
-		return memberOther
-	}
-}
+func (m member) child(name []byte) member { return children[m][string(name)] }
 
 // knownDepth is the deepest level at which the value of a known member begins.
 const knownDepth = 4
