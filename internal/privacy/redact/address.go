@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/recoursehq/recourse/internal/privacy/secret"
 )
 
 // ipv6 is an IPv6 address, also in brackets with a port.
@@ -319,25 +321,16 @@ func privateIP(ip netip.Addr) bool {
 }
 
 // busy are ports of databases and similar services. Such a number after a colon is seldom anything else.
-var busy = map[string]bool{
-	"1433": true, "1521": true, "2181": true, "2379": true, "3306": true, "4222": true, "5432": true, "5672": true,
-	"6379": true, "6432": true,
-	"7687": true, "9042": true, "9092": true, "9200": true, "9300": true, "11211": true, "15672": true, "26379": true,
-	"27017": true, "50051": true,
-}
+var busy = secret.WordsIn(`
+	1433 1521 2181 2379 3306 4222 5432 5672 6379 6432 7687 9042 9092 9200 9300 11211 15672 26379 27017 50051
+`)
 
 // services are usual names of machines that run such a service.
-var services = map[string]bool{
-	"redis": true, "postgres": true, "postgresql": true, "db": true, "database": true, "mysql": true, "mariadb": true,
-	"mongo": true, "mongodb": true,
-	"kafka": true, "rabbit": true, "rabbitmq": true, "api": true, "app": true, "web": true, "www": true, "backend": true,
-	"frontend": true, "cache": true,
-	"elasticsearch": true, "elastic": true, "consul": true, "vault": true, "etcd": true, "nginx": true, "gateway": true,
-	"proxy": true, "server": true,
-	"host": true, "worker": true, "auth": true, "minio": true, "grafana": true, "prometheus": true, "jaeger": true,
-	"otel": true, "nats": true,
-	"memcached": true, "zookeeper": true, "clickhouse": true, "service": true, "upstream": true, "registry": true, "node": true,
-}
+var services = secret.WordsIn(`
+	redis postgres postgresql db database mysql mariadb mongo mongodb kafka rabbit rabbitmq api app web www backend frontend cache
+	elasticsearch elastic consul vault etcd nginx gateway proxy server host worker auth minio grafana prometheus jaeger otel nats
+	memcached zookeeper clickhouse service upstream registry node
+`)
 
 // isService reports whether a name without a dot is that of a machine.
 func isService(name string) bool {
@@ -355,13 +348,10 @@ func isService(name string) bool {
 }
 
 // ports are those with which a name without a dot counts as a machine.
-var ports = map[string]bool{
-	"1433": true, "1521": true, "2181": true, "2379": true, "3000": true, "3001": true, "3306": true, "4000": true, "4222": true,
-	"4317": true, "4318": true, "5000": true, "5001": true, "5173": true, "5432": true, "5672": true, "6379": true, "6432": true,
-	"7687": true, "8000": true, "8001": true, "8080": true, "8081": true, "8086": true, "8088": true, "8123": true, "8200": true,
-	"8443": true, "8500": true, "8787": true, "8888": true, "9000": true, "9042": true, "9090": true, "9092": true, "9200": true,
-	"9300": true, "9411": true, "11211": true, "15672": true, "26379": true, "27017": true, "50051": true,
-}
+var ports = secret.WordsIn(`
+	1433 1521 2181 2379 3000 3001 3306 4000 4222 4317 4318 5000 5001 5173 5432 5672 6379 6432 7687 8000 8001 8080 8081 8086 8088
+	8123 8200 8443 8500 8787 8888 9000 9042 9090 9092 9200 9300 9411 11211 15672 26379 27017 50051
+`)
 
 // networkWords are words that precede an address.
 var networkWords = newEndings(

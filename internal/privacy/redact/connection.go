@@ -3,6 +3,8 @@ package redact
 import (
 	"slices"
 	"strings"
+
+	"github.com/recoursehq/recourse/internal/privacy/secret"
 )
 
 // connections finds connection strings.
@@ -119,14 +121,11 @@ func libpqPair(s string, at int, word string) (end int, telling bool) {
 }
 
 // stores are URL schemes of databases and similar services, whose URLs count even without credentials.
-var stores = map[string]bool{
-	"postgres": true, "postgresql": true, "mysql": true, "mariadb": true, "mongodb": true, "mongodb+srv": true, "redis": true,
-	"rediss": true,
-	"valkey": true, "amqp": true, "amqps": true, "kafka": true, "nats": true, "sqlserver": true, "mssql": true, "oracle": true,
-	"clickhouse": true,
-	"cassandra":  true, "ldap": true, "ldaps": true, "memcached": true, "neo4j": true, "neo4j+s": true, "bolt": true, "cockroachdb": true,
-	"couchbase": true, "couchbases": true, "sqlite": true, "sqlite3": true, "snowflake": true, "db2": true, "mqtt": true, "mqtts": true,
-}
+var stores = secret.WordsIn(`
+	postgres postgresql mysql mariadb mongodb mongodb+srv redis rediss valkey amqp amqps kafka nats sqlserver mssql oracle
+	clickhouse cassandra ldap ldaps memcached neo4j neo4j+s bolt cockroachdb couchbase couchbases sqlite sqlite3 snowflake db2 mqtt
+	mqtts
+`)
 
 // urls finds URLs with a user and a password, URLs with a credential instead of a user, and URLs of databases.
 func urls(s string) []span {

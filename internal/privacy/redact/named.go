@@ -275,7 +275,7 @@ func lineEnd(s string, at int) int {
 var digest = lazily(`^(?i:digest)\s+(?:[\w\-]{1,20}=\\?(?:"[^"\n]*"|[^\s,"]+),?\s{0,2})+`)
 
 // wrappers are calls around a value, as languages print it.
-var wrappers = map[string]bool{"Some(": true, "Just(": true, "Ok(": true, "String(": true, "Secret(": true, "str(": true}
+var wrappers = secret.WordsIn("Some( Just( Ok( String( Secret( str(")
 
 // isCall reports whether text is a function call up to its bracket.
 func isCall(text string) bool {
@@ -309,7 +309,7 @@ func isScheme(text string) bool {
 	return len(text) <= len("negotiate") && schemes[strings.ToLower(text)]
 }
 
-var schemes = map[string]bool{"bearer": true, "basic": true, "token": true, "apikey": true, "negotiate": true}
+var schemes = secret.WordsIn("bearer basic token apikey negotiate")
 
 // inQuotes finds the text between quotes, which may be escaped.
 func inQuotes(s string, at int) (inside span, ok bool) {

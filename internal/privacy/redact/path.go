@@ -4,50 +4,34 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/recoursehq/recourse/internal/privacy/secret"
 )
 
 // home is a path in somebody's home directory.
 var home = lazily(`^~[a-z0-9_\-]{0,32}/[^\s"'<>|,;()\[\]{}` + "`" + `]+`)
 
 // roots are the directories that a file system begins with.
-var roots = map[string]bool{
-	"home": true, "Users": true, "root": true, "var": true, "etc": true, "usr": true, "opt": true, "srv": true, "tmp": true,
-	"mnt": true, "media": true, "proc": true, "sys": true, "dev": true, "run": true, "lib": true, "lib64": true, "bin": true,
-	"sbin": true, "boot": true, "private": true, "Library": true, "Applications": true, "System": true, "Volumes": true,
-	"nix": true, "snap": true, "node_modules": true, "rustc": true, "storage": true,
-}
+var roots = secret.WordsIn(`
+	home Users root var etc usr opt srv tmp mnt media proc sys dev run lib lib64 bin sbin boot private Library Applications System
+	Volumes nix snap node_modules rustc storage
+`)
 
 // routes are beginnings of paths of web sites that look like files.
-var routes = map[string]bool{
-	"api": true, "static": true, "assets": true, "public": true, "docs": true, "doc": true, "js": true, "css": true, "dist": true,
-	"_next": true, "wp-content": true, "blog": true, "download": true, "downloads": true,
-}
+var routes = secret.WordsIn("api static assets public docs doc js css dist _next wp-content blog download downloads")
 
 // extensions are those of files of a program or its configuration. Files that a caller works with (.csv, .pdf, .json)
 // are not among them.
-var extensions = map[string]bool{
-	".go": true, ".py": true, ".pyc": true, ".rb": true, ".rs": true, ".java": true, ".kt": true, ".scala": true, ".cs": true,
-	".php": true, ".js": true, ".mjs": true, ".cjs": true, ".ts": true, ".mts": true, ".tsx": true, ".jsx": true, ".c": true,
-	".cc": true, ".cpp": true, ".h": true, ".hpp": true, ".swift": true, ".sh": true, ".pl": true, ".lua": true, ".ex": true,
-	".exs": true, ".so": true, ".dll": true, ".exe": true, ".jar": true, ".env": true, ".pem": true, ".key": true, ".crt": true,
-	".conf": true, ".cfg": true, ".ini": true, ".log": true, ".sock": true, ".pid": true, ".db": true, ".sqlite": true,
-	".sql": true, ".yaml": true, ".yml": true, ".toml": true, ".json": true, ".xml": true, ".md": true, ".txt": true,
-	".html": true, ".css": true, ".vue": true, ".lock": true, ".proto": true, ".csv": true, ".erl": true, ".dart": true,
-	".tf": true, ".hcl": true, ".tfvars": true, ".gradle": true, ".groovy": true, ".zig": true, ".nim": true,
-	".svelte": true, ".astro": true, ".scss": true, ".sass": true, ".less": true, ".graphql": true, ".prisma": true,
-	".sol": true, ".jl": true,
-	".ipynb": true, ".rst": true, ".adoc": true, ".tex": true, ".bat": true, ".ps1": true, ".cmake": true, ".mk": true,
-	".lisp": true, ".clj": true,
-	".hs": true, ".ml": true, ".fs": true, ".vb": true, ".mm": true, ".m": true, ".asm": true, ".s": true, ".properties": true,
-	".yang": true, ".tpl": true,
-	".tmpl": true, ".ejs": true, ".hbs": true, ".erb": true, ".feature": true, ".bzl": true, ".nix": true, ".cue": true,
-	".rego": true, ".r": true,
-}
+var extensions = secret.WordsIn(`
+	.go .py .pyc .rb .rs .java .kt .scala .cs .php .js .mjs .cjs .ts .mts .tsx .jsx .c .cc .cpp .h .hpp .swift .sh .pl .lua .ex .exs
+	.so .dll .exe .jar .env .pem .key .crt .conf .cfg .ini .log .sock .pid .db .sqlite .sql .yaml .yml .toml .json .xml .md .txt
+	.html .css .vue .lock .proto .csv .erl .dart .tf .hcl .tfvars .gradle .groovy .zig .nim .svelte .astro .scss .sass .less
+	.graphql .prisma .sol .jl .ipynb .rst .adoc .tex .bat .ps1 .cmake .mk .lisp .clj .hs .ml .fs .vb .mm .m .asm .s .properties
+	.yang .tpl .tmpl .ejs .hbs .erb .feature .bzl .nix .cue .rego .r
+`)
 
 // data are those extensions in which a route may end, too.
-var data = map[string]bool{
-	".json": true, ".xml": true, ".md": true, ".txt": true, ".html": true, ".css": true, ".csv": true, ".yaml": true, ".yml": true,
-}
+var data = secret.WordsIn(".json .xml .md .txt .html .css .csv .yaml .yml")
 
 // paths finds absolute paths of files. A path with slashes counts if it begins where file systems do, or ends in a file
 // of a program. A JSON Pointer (/order/items/0), a route (/api/v2/orders) and a media type do not count.

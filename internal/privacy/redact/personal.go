@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/recoursehq/recourse/internal/privacy/secret"
 )
 
 // Classes that a contract keeps out of its failures, in addition to what the mode hides.
@@ -311,18 +313,12 @@ func isAccount(s string) bool {
 }
 
 // personalNames are names of members and parameters with personal data: their words in lower case, written as one.
-var personalNames = map[string]bool{
-	"email": true, "emailaddress": true, "mail": true, "phone": true, "phonenumber": true, "telephone": true, "mobile": true, "fax": true,
-	"firstname": true, "lastname": true, "fullname": true, "surname": true, "givenname": true, "familyname": true, "middlename": true,
-	"maidenname": true, "customername": true, "recipientname": true, "cardholder": true, "cardholdername": true,
-	"contactname": true, "buyername": true, "billingname": true, "shippingname": true,
-	"street": true, "streetaddress": true, "address1": true, "address2": true, "addressline1": true, "addressline2": true,
-	"line1": true, "line2": true,
-	"postcode": true, "postalcode": true, "zip": true, "zipcode": true, "birthdate": true, "dateofbirth": true, "dob": true,
-	"birthday":   true,
-	"cardnumber": true, "iban": true, "ssn": true, "socialsecuritynumber": true, "passport": true, "passportnumber": true, "taxid": true,
-	"nationalid": true, "accountnumber": true, "cvv": true, "cvc": true,
-}
+var personalNames = secret.WordsIn(`
+	email emailaddress mail phone phonenumber telephone mobile fax firstname lastname fullname surname givenname familyname
+	middlename maidenname customername recipientname cardholder cardholdername contactname buyername billingname shippingname street
+	streetaddress address1 address2 addressline1 addressline2 line1 line2 postcode postalcode zip zipcode birthdate dateofbirth dob
+	birthday cardnumber iban ssn socialsecuritynumber passport passportnumber taxid nationalid accountnumber cvv cvc
+`)
 
 // isPersonal reports whether a name, or the last part of a path, is that of personal data.
 func isPersonal(name string) bool {

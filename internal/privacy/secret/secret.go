@@ -11,26 +11,26 @@ import (
 const maxName = 256
 
 // always are words that mark a name as a secret's wherever they occur.
-var always = map[string]bool{
-	"password": true, "passwords": true, "passwd": true, "pwd": true, "pass": true, "passphrase": true,
-	"passcode": true, "secret": true, "secrets": true, "credential": true, "credentials": true,
-	"authorization": true, "cookie": true, "cookies": true, "jwt": true,
-	"apikey": true, "apikeys": true, "apitoken": true, "authkey": true, "authtoken": true,
-	"accesstoken": true, "accesskey": true, "refreshtoken": true, "idtoken": true, "sessiontoken": true,
-	"clientsecret": true, "privatekey": true, "secretkey": true, "sessionid": true, "sessid": true,
-	"connectionstring": true, "dsn": true, "mnemonic": true, "seedphrase": true, "userpass": true, "requirepass": true,
-	"masterauth": true, "htpasswd": true,
+var always = WordsIn(`
+	password passwords passwd pwd pass passphrase passcode secret secrets credential credentials authorization cookie cookies jwt
+	apikey apikeys apitoken authkey authtoken accesstoken accesskey refreshtoken idtoken sessiontoken clientsecret privatekey
+	secretkey sessionid sessid connectionstring dsn mnemonic seedphrase userpass requirepass masterauth htpasswd
+` +
 	// German, French, Spanish, Portuguese, Italian, Dutch, the Nordic languages, Polish, Russian, Chinese, Japanese, Korean.
-	"passwort": true, "kennwort": true, "geheimnis": true, "zugangsdaten": true, "motdepasse": true, "mdp": true,
-	"contraseña": true, "contrasena": true, "contrasenya": true, "senha": true, "wachtwoord": true, "lösenord": true, "passord": true,
-	"adgangskode": true, "hasło": true, "haslo": true, "пароль": true,
-	"密码": true, "密碼": true, "口令": true, "パスワード": true, "비밀번호": true, //nolint:gosmopolitan // they are looked for
-}
+	"passwort kennwort geheimnis zugangsdaten motdepasse mdp contraseña contrasena contrasenya senha wachtwoord " +
+	"lösenord passord adgangskode hasło haslo пароль " +
+	"密码 密碼 口令 パスワード 비밀번호") //nolint:gosmopolitan // they are looked for
 
 // last are words that mark a name as a secret's if they end it.
-var last = map[string]bool{
-	"token": true, "tokens": true, "sid": true, "geheim": true, "clave": true, "jeton": true, "creds": true,
-	"pw": true, "psk": true, "otp": true, "csrf": true, "xsrf": true, "auth": true, "bearer": true,
+var last = WordsIn("token tokens sid geheim clave jeton creds pw psk otp csrf xsrf auth bearer")
+
+// WordsIn returns the words of a list.
+func WordsIn(list string) map[string]bool {
+	words := map[string]bool{}
+	for word := range strings.FieldsSeq(list) {
+		words[word] = true
+	}
+	return words
 }
 
 // pairs are pairs of words that mark a name as a secret's if they end it.
@@ -55,21 +55,16 @@ func pairsOf(list string) map[[2]string]bool {
 }
 
 // about are last words of names whose value says something about a secret, but is not one.
-var about = map[string]bool{
-	"name": true, "id": true, "ids": true, "type": true, "count": true, "length": true, "policy": true, "url": true,
-	"uri": true, "expiry": true, "expires": true, "hint": true, "limit": true, "version": true, "field": true,
-	"format": true, "required": true, "enabled": true, "in": true, "at": true, "rotation": true, "scope": true, "scopes": true,
-	"consent": true, "banner": true, "notice": true, "preferences": true,
-}
+var about = WordsIn(`
+	name id ids type count length policy url uri expiry expires hint limit version field format required enabled in at rotation
+	scope scopes consent banner notice preferences
+`)
 
 // harmless are words that make "token" after them a position in a list, a measure or a piece of syntax.
-var harmless = map[string]bool{
-	"page": true, "next": true, "previous": true, "prev": true, "continuation": true, "sync": true, "cursor": true,
-	"max": true, "min": true, "num": true, "total": true, "prompt": true, "completion": true, "input": true,
-	"output": true, "cached": true, "reasoning": true, "used": true, "remaining": true, "of": true,
-	"progress": true, "design": true, "sub": true, "stop": true, "special": true, "new": true, "per": true, "each": true, "ref": true,
-	"unexpected": true, "illegal": true, "syntax": true, "expected": true,
-}
+var harmless = WordsIn(`
+	page next previous prev continuation sync cursor max min num total prompt completion input output cached reasoning used
+	remaining of progress design sub stop special new per each ref unexpected illegal syntax expected
+`)
 
 // A Kind is what a name says of its value.
 type Kind uint8
@@ -153,11 +148,9 @@ func joined(w string) bool {
 }
 
 // weak are last words of names that sometimes hold a secret.
-var weak = map[string]bool{
-	"key": true, "code": true, "sig": true, "signature": true, "session": true, "verifier": true, "assertion": true,
-	"sas": true, "pat": true,
-	"nonce": true, "ticket": true, "hmac": true, "keys": true, "challenge": true, "salt": true, "seed": true, "schlüssel": true,
-}
+var weak = WordsIn(`
+	key code sig signature session verifier assertion sas pat nonce ticket hmac keys challenge salt seed schlüssel
+`)
 
 // isWeak reports whether words are a name whose values are sometimes secrets.
 func isWeak(words []string) bool {
@@ -166,16 +159,10 @@ func isWeak(words []string) bool {
 }
 
 // open are words that make "code" after them something that everybody may know.
-var open = map[string]bool{
-	"tracking": true, "country": true, "currency": true, "postal": true, "zip": true, "status": true, "error": true,
-	"language": true, "area": true, "reason": true, "product": true, "bar": true, "http": true, "exit": true, "return": true,
-}
+var open = WordsIn("tracking country currency postal zip status error language area reason product bar http exit return")
 
 // numbers are last words of names whose value is a secret if it is a number.
-var numbers = map[string]bool{
-	"pin": true, "cvv": true, "cvc": true, "cvn": true, "pan": true, "ssn": true, "tan": true, "cardnumber": true,
-	"creditcard": true, "card": true, "ccnumber": true,
-}
+var numbers = WordsIn("pin cvv cvc cvn pan ssn tan cardnumber creditcard card ccnumber")
 
 // isNumber reports whether words are a name whose value is a secret if it is a number.
 func isNumber(words []string) bool {
