@@ -37,6 +37,14 @@ func (v *verdict) of(tool *listedTool, at *exchange, said string) {
 	v.broken = append(v.broken, breach{tool, at, said})
 }
 
+// when says how a rule was broken, if it was.
+func when(broken bool, format string, args ...any) string {
+	if !broken {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
+}
+
 // judges has a function for each rule.
 var judges = map[string]func(*transcript, *verdict){
 	"hints":               hints,
@@ -103,11 +111,7 @@ var judges = map[string]func(*transcript, *verdict){
 
 func hints(t *transcript, v *verdict) {
 	for _, tool := range t.tools {
-		said := ""
-		if !tool.hinted() {
-			said = "It has no readOnlyHint."
-		}
-		v.of(tool, nil, said)
+		v.of(tool, nil, when(!tool.hinted(), "It has no readOnlyHint."))
 	}
 }
 
@@ -117,11 +121,7 @@ func hintsAgree(t *transcript, v *verdict) {
 		if a == (annotations{}) {
 			continue
 		}
-		said := ""
-		if says(a.ReadOnly) && says(a.Destructive) {
-			said = "readOnlyHint and destructiveHint are both true."
-		}
-		v.of(tool, nil, said)
+		v.of(tool, nil, when(says(a.ReadOnly) && says(a.Destructive), "readOnlyHint and destructiveHint are both true."))
 	}
 }
 
@@ -163,11 +163,8 @@ func writeSettled(t *transcript, v *verdict) {
 			continue
 		}
 		keyed := slices.ContainsFunc(tool.params, func(p param) bool { return p.isKey() })
-		said := ""
-		if !keyed && !says(tool.Annotations.Idempotent) && !reads {
-			said = "It takes no idempotency key, is not idempotent, and no tool of the server says that it reads."
-		}
-		v.of(tool, nil, said)
+		broken := !keyed && !says(tool.Annotations.Idempotent) && !reads
+		v.of(tool, nil, when(broken, "It takes no idempotency key, is not idempotent, and no tool of the server says that it reads."))
 	}
 }
 
@@ -280,21 +277,15 @@ func argumentsAtOnce(t *transcript, v *verdict) {
 				missing = append(missing, name)
 			}
 		}
-		said := ""
-		if len(missing) > 0 && len(missing) < len(x.step.wrong) {
-			said = "Not named: " + names(missing) + "; only " + quoted(x.said.text)
-		}
-		v.of(x.step.tool, x, said)
+		broken := len(missing) > 0 && len(missing) < len(x.step.wrong)
+		v.of(x.step.tool, x, when(broken, "Not named: %s; only %s", names(missing), quoted(x.said.text)))
 	}
 }
 
 func argumentForm(t *transcript, v *verdict) {
 	for _, x := range refusedArguments(t) {
-		said := ""
-		if x.said.rpc && x.said.code != wire.CodeInvalidParams {
-			said = fmt.Sprintf("It is the JSON-RPC error %d: %s", x.said.code, quoted(x.said.text))
-		}
-		v.of(x.step.tool, x, said)
+		broken := x.said.rpc && x.said.code != wire.CodeInvalidParams
+		v.of(x.step.tool, x, when(broken, "It is the JSON-RPC error %d: %s", x.said.code, quoted(x.said.text)))
 	}
 }
 

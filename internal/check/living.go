@@ -179,11 +179,7 @@ func starts(t *transcript, v *verdict) {
 		if x.step.probe != probeStart {
 			continue
 		}
-		said := ""
-		if x.answer.Text == nil || x.said.failed {
-			said = "initialize: " + x.why()
-		}
-		v.of(nil, x, said)
+		v.of(nil, x, when(x.answer.Text == nil || x.said.failed, "initialize: %s", x.why()))
 		return
 	}
 }
@@ -193,11 +189,7 @@ func answers(t *transcript, v *verdict) {
 		if x.step.probe == probeIDs || x.step.probe == probeGarbage { // rules of their own
 			continue
 		}
-		said := ""
-		if errors.Is(x.answer.Err, server.ErrSilent) {
-			said = "No answer in time to " + x.step.describe()
-		}
-		v.of(x.step.tool, x, said)
+		v.of(x.step.tool, x, when(errors.Is(x.answer.Err, server.ErrSilent), "No answer in time to %s", x.step.describe()))
 	}
 }
 
@@ -206,11 +198,7 @@ func survives(t *transcript, v *verdict) {
 		if x.step.probe == probeGarbage || x.step.probe == probeStart {
 			continue
 		}
-		said := ""
-		if x.died {
-			said = "It ended at " + x.step.describe()
-		}
-		v.of(x.step.tool, x, said)
+		v.of(x.step.tool, x, when(x.died, "It ended at %s", x.step.describe()))
 	}
 }
 
@@ -245,10 +233,7 @@ func unknownMethod(t *transcript, v *verdict) {
 
 func idKept(t *transcript, v *verdict) {
 	t.each(v, probeIDs, func(x *exchange) string {
-		if x.answer.Text == nil {
-			return "A request with such an id has no answer with the same id: " + string(x.sent)
-		}
-		return ""
+		return when(x.answer.Text == nil, "A request with such an id has no answer with the same id: %s", x.sent)
 	})
 }
 
@@ -262,11 +247,7 @@ func status(t *transcript, v *verdict, of probe, want int) {
 		if x.answer.Status == 0 {
 			continue
 		}
-		said := ""
-		if x.answer.Status != want {
-			said = fmt.Sprintf("The status is %d.", x.answer.Status)
-		}
-		v.of(nil, x, said)
+		v.of(nil, x, when(x.answer.Status != want, "The status is %d.", x.answer.Status))
 	}
 }
 
@@ -309,10 +290,7 @@ func splitLines(t *transcript, v *verdict) {
 
 func manyAtOnce(t *transcript, v *verdict) {
 	t.each(v, probeAtOnce, func(x *exchange) string {
-		if x.answer.Text == nil {
-			return "Of twenty tools/list at once, one has no answer: " + x.why()
-		}
-		return ""
+		return when(x.answer.Text == nil, "Of twenty tools/list at once, one has no answer: %s", x.why())
 	})
 }
 
@@ -326,29 +304,18 @@ func hangUps(t *transcript, v *verdict) {
 
 // notListed says after what the server does not list its tools any more; "": it does.
 func (x *exchange) notListed(after string) string {
-	if x.answer.Text == nil || x.said.failed {
-		return after + x.why()
-	}
-	return ""
+	return when(x.answer.Text == nil || x.said.failed, "%s%s", after, x.why())
 }
 
 func cancelIgnored(t *transcript, v *verdict) {
 	for i, x := range t.at(probeCancel) {
-		said := ""
-		if x.died || i == 1 && x.answer.Text == nil {
-			said = "After the cancellation of a request that is over: " + x.why()
-		}
-		v.of(nil, x, said)
+		v.of(nil, x, when(x.died || i == 1 && x.answer.Text == nil, "After the cancellation of a request that is over: %s", x.why()))
 	}
 }
 
 func startsAgain(t *transcript, v *verdict) {
 	if t.again != nil {
-		said := ""
-		if !*t.again {
-			said = "Killed and started again, it does not answer initialize: " + t.stopped
-		}
-		v.of(nil, nil, said)
+		v.of(nil, nil, when(!*t.again, "Killed and started again, it does not answer initialize: %s", t.stopped))
 	}
 }
 
@@ -357,10 +324,6 @@ func leaves(t *transcript, v *verdict) {
 		return
 	}
 	for _, clean := range t.left {
-		said := ""
-		if !clean {
-			said = "It still ran 5 s after its input had ended."
-		}
-		v.of(nil, nil, said)
+		v.of(nil, nil, when(!clean, "It still ran 5 s after its input had ended."))
 	}
 }

@@ -287,11 +287,8 @@ func keyConflict(t *transcript, v *verdict) {
 		if w.conflict == nil || w.conflict.answer.Text == nil {
 			continue
 		}
-		said := ""
-		if !w.conflict.said.failed {
-			said = "The same key with other arguments succeeded: " + quoted(w.conflict.said.text)
-		}
-		v.of(w.tool, w.conflict, said)
+		broken := !w.conflict.said.failed
+		v.of(w.tool, w.conflict, when(broken, "The same key with other arguments succeeded: %s", quoted(w.conflict.said.text)))
 	}
 }
 

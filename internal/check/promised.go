@@ -1,7 +1,6 @@
 package check
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/recoursehq/recourse/contract"
@@ -14,11 +13,8 @@ func contractForm(t *transcript, v *verdict) {
 		if t.promised == nil || x.step.tool == nil || !x.said.failed && x.said.dressed == "" {
 			continue
 		}
-		said := ""
-		if x.said.form == nil || x.said.form.Name != t.promised.Name {
-			said = fmt.Sprintf("It is not in the form of %s: %s", t.promised.Name, quoted(x.said.text))
-		}
-		v.of(x.step.tool, x, said)
+		broken := x.said.form == nil || x.said.form.Name != t.promised.Name
+		v.of(x.step.tool, x, when(broken, "It is not in the form of %s: %s", t.promised.Name, quoted(x.said.text)))
 	}
 }
 
@@ -27,11 +23,8 @@ func contractAdvice(t *transcript, v *verdict) {
 		return
 	}
 	for _, name := range t.promised.AdvisedTools() {
-		said := ""
-		if !slices.ContainsFunc(t.tools, func(tool *listedTool) bool { return tool.Name == name }) {
-			said = fmt.Sprintf("%s advises a call of %s, which the server does not have.", t.promised.Name, name)
-		}
-		v.of(nil, nil, said)
+		broken := !slices.ContainsFunc(t.tools, func(tool *listedTool) bool { return tool.Name == name })
+		v.of(nil, nil, when(broken, "%s advises a call of %s, which the server does not have.", t.promised.Name, name))
 	}
 }
 

@@ -20,11 +20,7 @@ import (
 
 func failureHasText(t *transcript, v *verdict) {
 	for _, x := range t.failures() {
-		said := ""
-		if strings.TrimSpace(x.said.text) == "" {
-			said = "There is no text in it."
-		}
-		v.of(x.step.tool, x, said)
+		v.of(x.step.tool, x, when(strings.TrimSpace(x.said.text) == "", "There is no text in it."))
 	}
 }
 
@@ -42,11 +38,7 @@ func failureSaysWhy(t *transcript, v *verdict) {
 		if _, rest, prefixed := strings.Cut(text, "MCP error -3"); prefixed { // TypeScript's SDK writes the code before the words
 			_, text, _ = strings.Cut(rest, ": ")
 		}
-		said := ""
-		if bare.MatchString(text) {
-			said = "It only says " + quoted(x.said.text)
-		}
-		v.of(x.step.tool, x, said)
+		v.of(x.step.tool, x, when(bare.MatchString(text), "It only says %s", quoted(x.said.text)))
 	}
 }
 
@@ -84,11 +76,8 @@ func sameAgain(t *transcript, v *verdict) {
 		if before == nil || x.asks() != "" || x.step.probe != probeAbsentAgain && x.step.probe != probeNoToolAgain {
 			continue
 		}
-		said := ""
-		if before.said.gist() != x.said.gist() {
-			said = fmt.Sprintf("First %s, then %s", quoted(before.said.gist()), quoted(x.said.gist()))
-		}
-		v.of(x.step.tool, x, said)
+		broken := before.said.gist() != x.said.gist()
+		v.of(x.step.tool, x, when(broken, "First %s, then %s", quoted(before.said.gist()), quoted(x.said.gist())))
 	}
 }
 
@@ -102,11 +91,9 @@ func (s *said) gist() string {
 
 func absentTold(t *transcript, v *verdict) {
 	for _, x := range t.of(probeAbsent, probeUnicode) {
-		said := ""
-		if !x.said.failed && x.said.dressed == "" && x.said.empty() {
-			said = "With an id that does not exist, the answer is an empty success: " + quoted(string(x.said.result))
-		}
-		v.of(x.step.tool, x, said)
+		broken := !x.said.failed && x.said.dressed == "" && x.said.empty()
+		v.of(x.step.tool, x, when(broken, "With an id that does not exist, the answer is an empty success: %s",
+			quoted(string(x.said.result))))
 	}
 }
 
@@ -137,11 +124,8 @@ func absentNotInternal(t *transcript, v *verdict) {
 		if !x.said.failed || x.said.record != nil && slices.Contains(away, x.said.record.Kind) {
 			continue
 		}
-		said := ""
-		if x.said.rpc && x.said.code == wire.CodeInternalError || bare.MatchString(x.said.text) {
-			said = "It is told as " + quoted(x.said.text)
-		}
-		v.of(x.step.tool, x, said)
+		broken := x.said.rpc && x.said.code == wire.CodeInternalError || bare.MatchString(x.said.text)
+		v.of(x.step.tool, x, when(broken, "It is told as %s", quoted(x.said.text)))
 	}
 }
 
@@ -174,11 +158,7 @@ func successNotMarked(t *transcript, v *verdict) {
 		if !x.said.marked {
 			continue
 		}
-		said := ""
-		if worked.MatchString(x.said.text) {
-			said = "isError is set on " + quoted(x.said.text)
-		}
-		v.of(x.step.tool, x, said)
+		v.of(x.step.tool, x, when(worked.MatchString(x.said.text), "isError is set on %s", quoted(x.said.text)))
 	}
 }
 
@@ -227,11 +207,7 @@ func leaks(t *transcript, v *verdict, what string, these ...string) {
 		}
 		text := madeUp.Replace(x.said.text)
 		masked := redact.New(redact.All, string(x.step.args), string(x.sent)).String(text)
-		said := ""
-		if hides(text, masked, these) {
-			said = what + ": " + quoted(masked)
-		}
-		v.of(x.step.tool, x, said)
+		v.of(x.step.tool, x, when(hides(text, masked, these), "%s: %s", what, quoted(masked)))
 	}
 }
 
@@ -260,11 +236,7 @@ func noQuery(t *transcript, v *verdict) {
 		if x.said.text == "" {
 			continue
 		}
-		said := ""
-		if query.MatchString(x.said.text) && !query.Match(x.sent) {
-			said = "There is SQL in it."
-		}
-		v.of(x.step.tool, x, said)
+		v.of(x.step.tool, x, when(query.MatchString(x.said.text) && !query.Match(x.sent), "There is SQL in it."))
 	}
 }
 
@@ -279,11 +251,8 @@ func limitSaysWait(t *transcript, v *verdict) {
 			continue
 		}
 		_, waits := recourse.RetryAfter(x.answer.Head, time.Now())
-		said := ""
-		if !waits && (e == nil || e.RetryAfter == 0) && !moment.MatchString(x.said.text) {
-			said = "There is no wait in it: " + x.why()
-		}
-		v.of(x.step.tool, x, said)
+		broken := !waits && (e == nil || e.RetryAfter == 0) && !moment.MatchString(x.said.text)
+		v.of(x.step.tool, x, when(broken, "There is no wait in it: %s", x.why()))
 	}
 }
 

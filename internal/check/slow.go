@@ -103,11 +103,7 @@ func over(done <-chan *exchange, within time.Duration) *exchange {
 
 func slowBeside(t *transcript, v *verdict) {
 	for _, seen := range t.slow {
-		said := ""
-		if !seen.first {
-			said = "While the call runs, tools/list is not answered."
-		}
-		v.of(seen.tool, seen.quick, said)
+		v.of(seen.tool, seen.quick, when(!seen.first, "While the call runs, tools/list is not answered."))
 	}
 }
 

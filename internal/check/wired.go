@@ -79,11 +79,8 @@ func providerTold(t *transcript, v *verdict) {
 			if f.at.answer.Text == nil || !f.at.said.failed && f.shown(seen.tool) {
 				continue
 			}
-			said := ""
-			if !f.at.said.failed {
-				said = fmt.Sprintf("The provider answered %s, and the tool: %s", f.fault.Name, quoted(f.at.said.text))
-			}
-			v.of(seen.tool, f.at, said)
+			broken := !f.at.said.failed
+			v.of(seen.tool, f.at, when(broken, "The provider answered %s, and the tool: %s", f.fault.Name, quoted(f.at.said.text)))
 		}
 	}
 }
@@ -138,11 +135,8 @@ func providerAnswers(t *transcript, v *verdict) {
 			if !f.fault.Hang {
 				continue
 			}
-			said := ""
-			if f.at.answer.Text == nil {
-				said = "While the provider did not answer, the tool did not either: " + f.at.why()
-			}
-			v.of(seen.tool, f.at, said)
+			broken := f.at.answer.Text == nil
+			v.of(seen.tool, f.at, when(broken, "While the provider did not answer, the tool did not either: %s", f.at.why()))
 		}
 	}
 }
