@@ -206,7 +206,6 @@ func (v *validator) provider(p *Provider, node *strictyaml.Node, at strictyaml.P
 		}
 		p.Prefix = &prefix
 	}
-	if prefix := node.Get("prefix"); prefix != nil && strings.ContainsFunc(*p.Prefix, func(r rune) bool { return r < ' ' || r > '~' }) {
-		v.doc.Reportf(prefix.Pos(), "", "this cannot stand in a header")
-	}
+	v.given(node, "prefix", strings.ContainsFunc(*p.Prefix, func(r rune) bool { return r < ' ' || r > '~' }),
+		"", "this cannot stand in a header")
 }

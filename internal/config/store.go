@@ -118,11 +118,8 @@ func (c *Config) KeepIn(store string) {
 }
 
 func (v *validator) journal(j *Journal, node *strictyaml.Node) {
-	if share := node.Get("successes"); share != nil && (j.Successes < 0 || j.Successes > 1) {
-		v.doc.Reportf(share.Pos(), "write it as `0.01` for one call in a hundred", "`successes` must be between 0 and 1")
-	}
+	v.given(node, "successes", j.Successes < 0 || j.Successes > 1,
+		"write it as `0.01` for one call in a hundred", "`successes` must be between 0 and 1")
 	v.duration(node, "keep", j.Keep)
-	if size := node.Get("max_size"); size != nil && j.MaxSize < minJournal {
-		v.doc.Reportf(size.Pos(), "write it as `1GiB`", "`max_size` must be at least 1MiB")
-	}
+	v.given(node, "max_size", j.MaxSize < minJournal, "write it as `1GiB`", "`max_size` must be at least 1MiB")
 }

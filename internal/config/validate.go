@@ -400,11 +400,16 @@ func (v *validator) positive(root *strictyaml.Node, key string, size strictyaml.
 	}
 }
 
+// given reports the value of a key if it is given and wrong.
+func (v *validator) given(node *strictyaml.Node, key string, wrong bool, hint, format string, args ...any) {
+	if value := node.Get(key); value != nil && wrong {
+		v.doc.Reportf(value.Pos(), hint, format, args...)
+	}
+}
+
 // duration checks a duration of a mapping, if it is given.
 func (v *validator) duration(node *strictyaml.Node, key string, d time.Duration) {
-	if given := node.Get(key); given != nil && d <= 0 {
-		v.doc.Reportf(given.Pos(), "write it as `500ms`, `20s` or `1m30s`", "`%s` must be more than 0", key)
-	}
+	v.given(node, key, d <= 0, "write it as `500ms`, `20s` or `1m30s`", "`%s` must be more than 0", key)
 }
 
 // written formats a duration as people write it: 10m, not 10m0s.
