@@ -304,11 +304,11 @@ func (v *validator) accessJWT(j *AccessJWT, node *strictyaml.Node) {
 			v.doc.Reportf(at.Pos(), "write it as `https://login.example.com`", "`%s` must be an https URL, or http on this machine", key)
 		}
 	}
-	v.given(node, "audience", len(j.Audience) == 0 || slices.Contains(j.Audience, ""),
+	v.givenf(node, "audience", len(j.Audience) == 0 || slices.Contains(j.Audience, ""),
 		"write the URL that clients call", "`audience` is empty")
-	v.given(node, "leeway", j.Leeway < 0, "write it as `60s`", "`leeway` must not be negative")
-	v.given(node, "name", j.Name == "", "write it as `sub`", "`name` must be a claim")
-	v.given(node, "algorithms", len(j.Algorithms) == 0, "remove it, or write `[ES256]`", "`algorithms` is empty")
+	v.givenf(node, "leeway", j.Leeway < 0, "write it as `60s`", "`leeway` must not be negative")
+	v.givenf(node, "name", j.Name == "", "write it as `sub`", "`name` must be a claim")
+	v.givenf(node, "algorithms", len(j.Algorithms) == 0, "remove it, or write `[ES256]`", "`algorithms` is empty")
 	if len(j.Algorithms) == 0 {
 		for _, name := range auth.Algorithms() {
 			j.Algorithms = append(j.Algorithms, JWTAlg(name))
@@ -322,8 +322,8 @@ func (v *validator) accessLogin(l *AccessLogin, jwt *strictyaml.Node, hasPages b
 	if !hasPages {
 		v.doc.Reportf(jwt.Key("login"), "add `providers`, or remove this", "`login` has no effect: there is no account to connect")
 	}
-	v.given(node, "client_id", l.ClientID == "", "write what the issuer calls this gateway", "`client_id` is empty")
-	v.given(node, "scopes", !slices.Contains(l.Scopes, "openid"),
+	v.givenf(node, "client_id", l.ClientID == "", "write what the issuer calls this gateway", "`client_id` is empty")
+	v.givenf(node, "scopes", !slices.Contains(l.Scopes, "openid"),
 		"add `openid`", "`scopes` must contain `openid`: without it the issuer sends no ID token")
 	if len(l.Scopes) == 0 {
 		l.Scopes = []string{"openid"}
@@ -332,7 +332,7 @@ func (v *validator) accessLogin(l *AccessLogin, jwt *strictyaml.Node, hasPages b
 
 // admission checks who may call an endpoint, and what they may do.
 func (v *validator) admission(c *Config, access []string, grants []Grant, mode Mode, node *strictyaml.Node) {
-	v.given(node, "access", len(access) == 0, "name an entry of `access`, or remove it to let everybody in", "`access` is empty")
+	v.givenf(node, "access", len(access) == 0, "name an entry of `access`, or remove it to let everybody in", "`access` is empty")
 	known := []string{Loopback}
 	for _, e := range c.Access {
 		known = append(known, e.Key)

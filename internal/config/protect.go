@@ -73,9 +73,9 @@ func (v *validator) protect(s *Server, node *strictyaml.Node) {
 }
 
 func (v *validator) breaker(b *Breaker, node *strictyaml.Node) {
-	v.given(node, "failure_rate", b.FailureRate <= 0 || b.FailureRate > 1,
+	v.givenf(node, "failure_rate", b.FailureRate <= 0 || b.FailureRate > 1,
 		"write it as `0.5` for half of the calls", "`failure_rate` must be more than 0 and at most 1")
-	v.given(node, "min_calls", b.MinCalls < 1, "", "`min_calls` must be at least 1")
+	v.givenf(node, "min_calls", b.MinCalls < 1, "", "`min_calls` must be at least 1")
 	v.duration(node, "window", b.Window)
 	v.duration(node, "open_for", b.OpenFor)
 	v.duration(node, "max_open", b.MaxOpen)
@@ -91,7 +91,7 @@ func (v *validator) breaker(b *Breaker, node *strictyaml.Node) {
 }
 
 func (v *validator) concurrency(c *Concurrency, node *strictyaml.Node) {
-	v.given(node, "max", c.Max < 1, "remove `concurrency` if there is to be no limit", "`max` must be at least 1")
+	v.givenf(node, "max", c.Max < 1, "remove `concurrency` if there is to be no limit", "`max` must be at least 1")
 	if queue := node.Get("queue"); queue != nil && c.Queue < 0 {
 		v.doc.Reportf(queue.Pos(), "write `0` if no call is to wait", "`queue` must not be negative")
 	}

@@ -206,6 +206,6 @@ func (v *validator) provider(p *Provider, node *strictyaml.Node, at strictyaml.P
 		}
 		p.Prefix = &prefix
 	}
-	v.given(node, "prefix", strings.ContainsFunc(*p.Prefix, func(r rune) bool { return r < ' ' || r > '~' }),
+	v.givenf(node, "prefix", strings.ContainsFunc(*p.Prefix, func(r rune) bool { return r < ' ' || r > '~' }),
 		"", "this cannot stand in a header")
 }

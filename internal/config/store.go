@@ -118,8 +118,8 @@ func (c *Config) KeepIn(store string) {
 }
 
 func (v *validator) journal(j *Journal, node *strictyaml.Node) {
-	v.given(node, "successes", j.Successes < 0 || j.Successes > 1,
+	v.givenf(node, "successes", j.Successes < 0 || j.Successes > 1,
 		"write it as `0.01` for one call in a hundred", "`successes` must be between 0 and 1")
 	v.duration(node, "keep", j.Keep)
-	v.given(node, "max_size", j.MaxSize < minJournal, "write it as `1GiB`", "`max_size` must be at least 1MiB")
+	v.givenf(node, "max_size", j.MaxSize < minJournal, "write it as `1GiB`", "`max_size` must be at least 1MiB")
 }

@@ -267,8 +267,9 @@ func (v *validator) reads(s *Server, node *strictyaml.Node) {
 		case v.partial || slices.Contains(v.contracts, name):
 			kept = name
 		default:
-			const form = "write the name of a contract or family, or a file such as ./ours.yaml"
-			v.doc.Reportf(at.Pos(), meant(name, slices.Concat(v.contracts, v.families), form), "`reads` names an unknown contract or family")
+			hint := "write the name of a contract or family, or a file such as ./ours.yaml"
+			hint = meant(name, slices.Concat(v.contracts, v.families), hint)
+			v.doc.Reportf(at.Pos(), hint, "`reads` names an unknown contract or family")
 		}
 	}
 }
@@ -400,8 +401,8 @@ func (v *validator) positive(root *strictyaml.Node, key string, size strictyaml.
 	}
 }
 
-// given reports the value of a key if it is given and wrong.
-func (v *validator) given(node *strictyaml.Node, key string, wrong bool, hint, format string, args ...any) {
+// givenf reports the value of a key if it is given and wrong.
+func (v *validator) givenf(node *strictyaml.Node, key string, wrong bool, hint, format string, args ...any) {
 	if value := node.Get(key); value != nil && wrong {
 		v.doc.Reportf(value.Pos(), hint, format, args...)
 	}
@@ -409,7 +410,7 @@ func (v *validator) given(node *strictyaml.Node, key string, wrong bool, hint, f
 
 // duration checks a duration of a mapping, if it is given.
 func (v *validator) duration(node *strictyaml.Node, key string, d time.Duration) {
-	v.given(node, key, d <= 0, "write it as `500ms`, `20s` or `1m30s`", "`%s` must be more than 0", key)
+	v.givenf(node, key, d <= 0, "write it as `500ms`, `20s` or `1m30s`", "`%s` must be more than 0", key)
 }
 
 // written formats a duration as people write it: 10m, not 10m0s.
