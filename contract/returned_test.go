@@ -20,6 +20,15 @@ func TestReturnedValueDoesNotMatch(t *testing.T) {
 		"MCP error -32602: Structured content does not match the tool's output schema: data must have required property 'sum'",
 		"MCP error -32602: Tool get_sum has an output schema but did not return structured content",
 		"Invalid structured content returned by tool get_sum: 'sum' is a required property",
+		"Tool 'typed' structured output validation failed: n: Invalid input: expected number, received string. Please check the result " +
+			"matches the tool's outputSchema.",
+		"Tool typed returned invalid structured content: " + issues,
+		"output schema validation failed: at '/sum': got string, want number",
+		"Tool (get_sum) output validation failed: Validation failed: JSON schema validation errors: [/sum: string found, number expected]",
+		"Tool call result validation failed: JSON schema validation errors: [/sum: string found, number expected]",
+		"Response missing structured content which is expected when calling tool with non-empty outputSchema",
+		"Error calling tool 'get_sum': Could not serialize the return value of tool 'get_sum' for its output schema: Unable to serialize " +
+			"unknown type: <class 'object'>. If this is unexpected, set the tool's output_schema to None to disable automatic serialization.",
 		"validating tool output: validating root: required: missing properties: [\"sum\"]",
 	} {
 		result, ok := (&contract.Reader{}).Result([]byte(`{"isError":true,"content":[{"type":"text","text":` + quote(t, text) + `}]}`))

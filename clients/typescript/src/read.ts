@@ -23,7 +23,8 @@ export function failureOf(e: Fields): Failure {
 }
 
 /** Prefixes that runtimes add to the text of a failure. */
-const wrapper = /^(MCP error -?\d{1,9}: |Error (?:executing|calling) tool '?[^':\s]+'?: |\*\*Error:\*\* )/;
+const wrapper = new RegExp("^(MCP error -?\\d{1,9}: |Error (?:executing|calling) tool '?[^':\\s]+'?: " +
+  "|Tool '[^'\\s]+' execution failed: |\\*\\*Error:\\*\\* )");
 /** Returns a copy of an answer: a member that cannot be copied must not hide the others. */
 export const copyOfEach = (answer: unknown): Fields =>
   Object.fromEntries(Object.entries(isObject(answer) ? answer : {}).map(([name, value]) => [name, copyOf(value)]));
@@ -74,6 +75,9 @@ const plainText = (v: Value): string => (isText(v) ? v : (JSON.stringify(v) ?? "
 /** How SDKs, those of clients too, say that what a tool has returned does not match its outputSchema, with the codes
  * for invalid requests and arguments: the tool has run. */
 const returned = new RegExp("^(Output validation error: |\\d+ validation errors? for \\S+Output\\n" +
+  "|(Tool \\S+ )?(structured )?output (schema )?validation failed: |Tool \\S+ returned invalid structured content: " +
+  "|Could not serialize the return value of tool \\S+ for its output schema: |Tool call result validation failed: " +
+  "|Response missing structured content which is expected when calling tool with non-empty outputSchema" +
   "|validating tool output: |Structured content does not match the tool's output schema" +
   "|Failed to validate structured content|Tool \\S+ has an output schema but did not return structured content)");
 

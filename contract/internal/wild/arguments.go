@@ -36,7 +36,8 @@ var argumentTexts = []struct {
 }
 
 var (
-	reInvalidTS     = regexp.MustCompile(`^(?:Input validation error: )?Invalid (?:arguments|parameters|input) for (?:tool )?[^\s:]+:\s+`)
+	reInvalidTS = regexp.MustCompile(`^(?:Input validation error: )?Invalid (?:arguments|parameters|input) for (?:tool )?[^\s:]+:\s+` +
+		`|^Tool '[^'\s]+' parameter validation failed: `)
 	reInvalidPython = regexp.MustCompile(`^\d+ validation errors? for \S+\n`)
 )
 

@@ -31,9 +31,13 @@ const toolName = `["'\x60]?([\w./:-]+?)["'\x60]?`
 // headOf returns the part of a text that is searched.
 func headOf(text string) string { return text[:min(len(text), maxDetect)] }
 
-// What a tool has returned does not match its outputSchema, according to the SDKs for TypeScript, Python and Go, for servers and for
-// clients. They reject arguments in the same words, but here the tool has run.
+// What a tool has returned does not match its outputSchema, according to the SDKs and frameworks for TypeScript, Python, Go and Java,
+// for servers and for clients. They reject arguments in the same words, but here the tool has run.
 var reReturned = regexp.MustCompile(`^(?:Output validation error: |\d+ validation errors? for \S+Output\n|validating tool output: |` +
+	`(?:Tool \S+ )?(?:structured )?output (?:schema )?validation failed: |Tool \S+ returned invalid structured content: |` +
+	`Could not serialize the return value of tool \S+ for its output schema: |` +
+	`Response missing structured content which is expected when calling tool with non-empty outputSchema|` +
+	`Tool call result validation failed: |` +
 	`Structured content does not match the tool's output schema|Failed to validate structured content|` +
 	`Invalid structured content returned by tool)`)
 

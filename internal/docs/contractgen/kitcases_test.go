@@ -176,6 +176,7 @@ var kitReadingsOf = map[string][]kitReading{
 		{"a wait beside the members", kitResult, `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"PROVIDER_TIMEOUT\",\"message\":\"Late.\",\"retryable\":true,\"retry_after\":3600}"}],"isError":true}`},
 		{"a wait of no use", kitResult, `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"FIELD_NOT_FOUND\",\"message\":\"No.\",\"retryable\":false,\"retry_after\":3600}"}],"isError":true}`},
 		{"prefix", kitResult, `{"content":[{"type":"text","text":"Error executing tool get_field: {\"error\":true,\"code\":\"FIELD_NOT_FOUND\",\"message\":\"No.\",\"retryable\":false,\"own\":1}"}],"isError":true}`},
+		{"prefix of FastMCP for TypeScript", kitResult, `{"content":[{"type":"text","text":"Tool 'get_field' execution failed: {\"error\":true,\"code\":\"FIELD_NOT_FOUND\",\"message\":\"No.\",\"retryable\":false,\"own\":1}"}],"isError":true}`},
 		{"empty values", kitResult, `{"content":[],"structuredContent":{"error":true,"code":"PARTIAL_SUCCESS","message":"","retryable":false,"failed":[],"succeeded":[],"missingData":[],"missingScopes":[],"suggestedAction":"","provider":"","retryAfter":0},"isError":true}`},
 	},
 	"commerce": {

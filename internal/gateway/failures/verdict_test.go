@@ -152,7 +152,7 @@ var (
 	frames = regexp.MustCompile(`(?m)^\s*(at .*|Stack: .*|Traceback .*|File ".*)$|[\x{2500}-\x{257F}]+|\x1b\[[0-9;]*m`)
 	// sdk is what SDKs put before a sentence, and links to their manuals.
 	sdk = regexp.MustCompile(`(?i)MCP error -?\d+:|Input validation error:|Invalid arguments for tool [\w-]+:?|` +
-		`Error (?:executing|calling) tool '?[\w-]+'?:|` +
+		`Error (?:executing|calling) tool '?[\w-]+'?:|Tool '[\w-]+' execution failed:|` +
 		`^(Error: )+|\d+ validation errors? for \w+|For further information visit \S+|\[type=[^\]]*\]|"code"|"path"|"message"`)
 )
 

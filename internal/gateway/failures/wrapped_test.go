@@ -18,7 +18,10 @@ import (
 // Some SDKs put a prefix before the text of a tool's error. The gateway still reads the failure after it.
 func TestTextsAfterPrefixesOfSDKs(t *testing.T) {
 	t.Parallel()
-	wrappers := []string{"", "Error executing tool get_field: ", "Error calling tool 'get_field': ", "MCP error -32603: ", "**Error:** "}
+	wrappers := []string{
+		"", "Error executing tool get_field: ", "Error calling tool 'get_field': ", "Tool 'get_field' execution failed: ", "MCP error -32603: ",
+		"**Error:** ",
+	}
 	failures := []*recourse.Error{
 		recourse.NotFound("field", "xyz").WithOrigin(recourse.OriginServer).WithRequestID("req-1"),
 		recourse.InvalidValue("limit", "at most 100", 500).WithOrigin(recourse.OriginServer).WithRequestID("req-1"),

@@ -16,12 +16,19 @@ from ._shapes import read
 from ._tables import Tables
 
 # Prefixes that runtimes add to the text of a failure.
-_WRAPPERS = re.compile(r"MCP error -?[0-9]{1,9}: |Error (?:executing|calling) tool '?[^':\s]+'?: |\*\*Error:\*\* ")
+_WRAPPERS = re.compile(
+    r"MCP error -?[0-9]{1,9}: |Error (?:executing|calling) tool '?[^':\s]+'?: "
+    r"|Tool '[^'\s]+' execution failed: |\*\*Error:\*\* "
+)
 
 # How SDKs, those of clients too, say that what a tool has returned does not match its outputSchema, with the codes for
 # invalid requests and arguments: the tool has run.
 RETURNED = re.compile(
     r"Output validation error: |\d+ validation errors? for \S+Output\n|validating tool output: "
+    r"|(?:Tool \S+ )?(?:structured )?output (?:schema )?validation failed: "
+    r"|Tool \S+ returned invalid structured content: "
+    r"|Could not serialize the return value of tool \S+ for its output schema: |Tool call result validation failed: "
+    r"|Response missing structured content which is expected when calling tool with non-empty outputSchema"
     r"|Structured content does not match the tool's output schema|Failed to validate structured content"
     r"|Tool \S+ has an output schema but did not return structured content|Invalid structured content returned by tool"
 )
