@@ -1,0 +1,83 @@
+package failures_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
+)
+
+// Texts of pydantic and zod about an invoice, as FastMCP for Python and TypeScript pass them on.
+const (
+	pydanticInvoice = "Error executing tool book_invoice: 1 validation error for Invoice\ntotal\n" +
+		"  Field required [type=missing, input_value={'vendor': 'ACME'}, input_type=dict]\n" +
+		"    For further information visit https://errors.pydantic.dev/2.14/v/missing"
+	pydanticLater = "Error calling tool 'book_invoice': Failed to read the answer: 1 validation error for Invoice\ntotal\n" +
+		"  Input should be a valid number [type=float_type, input_value=None, input_type=NoneType]\n" +
+		"    For further information visit https://errors.pydantic.dev/2.14/v/float_type"
+	zodInvoice = "Tool 'book_invoice' execution failed: [\n  {\n    \"expected\": \"number\",\n    \"code\": \"invalid_type\",\n" +
+		"    \"path\": [\n      \"total\"\n    ],\n    \"message\": \"Invalid input: expected number, received undefined\"\n  }\n]"
+	zodBare = `[{"expected":"number","code":"invalid_type","path":["total"],"message":"Invalid input: expected number, received undefined"}]`
+)
+
+// What a validator says of data that the call did not give, such as the answer of an API, is no refusal of the arguments: the tool
+// has run.
+func TestDataOfTheServersOwn(t *testing.T) {
+	t.Parallel()
+	tool := func(name, properties string) testkit.Tool {
+		return testkit.Tool{Name: name, Definition: `{"name":"` + name + `","inputSchema":{"type":"object","properties":` + properties + `}}`}
+	}
+	srv := testkit.NewServer(t, testkit.WithTools(
+		tool("book_invoice", `{"number":{"type":"string","title":"Number"},"note":{"type":"string"}}`),
+		tool("add_invoice", `{"invoice":{"$ref":"#/$defs/Invoice"}},"$defs":{"Invoice":{"properties":{"total":{"type":"number"}}}}`),
+		tool("add_camel", `{"invoiceTotal":{"type":"number"}}`),
+		tool("add_told", `{"fields":{"type":"array","description":"vendor, total and date"}}`),
+		tool("add_open", `{"data":{"type":"object"}}`),
+		tool("total_by", `{}`),
+		testkit.Tool{Name: "bare", Definition: `{"name":"bare","inputSchema":{"type":"object"}}`},
+	))
+	client := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Legacy)
+	for _, tt := range []struct {
+		tool, args, text string
+		own              bool
+	}{
+		{"book_invoice", `{"number":"17"}`, pydanticInvoice, true},
+		{"book_invoice", `{"number":"17"}`, pydanticLater, true},
+		{"book_invoice", `{"number":"17"}`, zodInvoice, true},
+		{"book_invoice", `{"number":"17"}`, zodBare, true},
+		{"book_invoice", `{}`, zodBare, true},
+		// It may be about what was given, or not given.
+		{"book_invoice", `{"number":"17","note":"{\"vendor\": \"ACME\"}"}`, pydanticInvoice, false},
+		{"book_invoice", `{"number":"17","note":"vendor: ACME"}`, pydanticInvoice, false},
+		{"book_invoice", `{"number":"17","note":"the total is missing"}`, pydanticInvoice, false},
+		{"book_invoice", `{"number":"17"}`, strings.Replace(pydanticInvoice, "for Invoice", "for book_invoiceArguments", 1), false},
+		{"book_invoice", `{"number":"17"}`, strings.Replace(pydanticInvoice, "for Invoice", "for call[book]", 1), false},
+		{"book_invoice", `{"number":"17"}`, "Invalid arguments for tool book_invoice: " + zodBare, false},
+		{"book_invoice", `{"number":"17"}`, strings.Replace(pydanticInvoice, "\ntotal\n", "\nInvoiceNumber\n", 1), false},
+		{"add_invoice", `{"invoice":{}}`, pydanticInvoice, false},
+		{"add_camel", `{}`, pydanticInvoice, false},
+		{"add_told", `{"fields":[]}`, pydanticInvoice, false},
+		{"add_open", `{"data":{"a":1}}`, pydanticInvoice, false},
+		{"bare", `{}`, pydanticInvoice, false},
+		{"unlisted", `{}`, pydanticInvoice, false},
+	} {
+		text, _ := json.Marshal(tt.text)
+		srv.Always(tt.tool, faults.Result("", `{"isError":true,"content":[{"type":"text","text":`+string(text)+`}]}`))
+		a, err := client.Call(t.Context(), tt.tool, tt.args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, read := gatewaytest.Record(t, a), a.Result(t).Text()
+		if got := e.Kind == recourse.KindInternal; got != tt.own || got == (e.Kind.Class() == recourse.ClassInput) && tt.tool != "unlisted" {
+			t.Errorf("%s %s: %.60q is read as %s", tt.tool, tt.args, tt.text, e.Kind)
+		}
+		if tt.own && (e.Effect != recourse.EffectUnknown || e.Origin != recourse.OriginServer || !strings.Contains(read, "total") ||
+			strings.Contains(read, "Add ") || strings.Contains(read, "Correct ")) {
+			t.Errorf("%.60q: effect %q, origin %s, read as %q", tt.text, e.Effect, e.Origin, read)
+		}
+	}
+}
