@@ -88,7 +88,7 @@ func TestKilledGatewaysLossOfOnceIsCounted(t *testing.T) {
 		}
 		return err
 	}
-	configuration := fmt.Sprintf("store: 'sqlite:%s'\nservers: {farm: {url: '%s/mcp', tools: {order_create: {once: true}}}}\n",
+	configuration := fmt.Sprintf("store: 'sqlite:%s'\njournal: {successes: 1}\nservers: {farm: {url: '%s/mcp', tools: {order_create: {once: true}}}}\n",
 		filepath.Join(dir, "recourse.db"), testkit.Serve(t, proxy))
 	kill, log := killable(t, dir, configuration)
 	testkit.NewClient(t, urlOf(t, log), testkit.Modern).MustOrder(t)
