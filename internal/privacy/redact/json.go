@@ -255,6 +255,10 @@ func (r *reader) open(object bool, start int) {
 		r.arrays++
 		next.array = r.arrays
 	}
+	if n := len(r.levels); n < cap(r.levels) { // the memory of a level that is over is used again
+		old := &r.levels[:n+1][n]
+		next.values, next.strings, next.parts = old.values[:0], old.strings[:0], old.parts[:0]
+	}
 	r.levels = append(r.levels, next)
 }
 

@@ -25,6 +25,7 @@ type quietParts struct {
 	loud  bool                 // the last token is in none
 	names map[string]quietName // some
 	texts [1 << 6]string       // values in which nothing is, and no spelling, by a hash
+	plain []byte               // memory for a text without escapes
 }
 
 // A quietName is what is known of members of a name.
@@ -57,7 +58,7 @@ func (q *quietParts) read(s string, raw []byte, start, shift int) (size int) {
 			if !lex.InObject() {
 				name = quietName{joins: q.m.literals != nil || !isWordOf(text)}
 			}
-			quiet, folds = q.isQuiet(text, name.kind, lex.Escaped)
+			quiet, folds = q.isQuiet(text, raw[start+lex.Start:start+lex.Pos], name.kind, lex.Escaped)
 			all = all && !name.joins
 		case lexer.Number:
 			quiet = to-from <= few
@@ -118,8 +119,8 @@ func (q *quietParts) named(name string, escaped bool) quietName {
 var outsideNames = setThat(func(c byte) bool { return !ofWords[c] && c != '-' && c != '.' })
 
 // isQuiet reports whether nothing is in the value of a member whose name is of that kind, as it is written and as it is read, and whether
-// it spells something.
-func (q *quietParts) isQuiet(text string, kind secret.Kind, escaped bool) (quiet, folds bool) {
+// it spells something. raw is the text in its quotes.
+func (q *quietParts) isQuiet(text string, raw []byte, kind secret.Kind, escaped bool) (quiet, folds bool) {
 	if text == "" {
 		return true, false
 	}
@@ -130,8 +131,9 @@ func (q *quietParts) isQuiet(text string, kind secret.Kind, escaped bool) (quiet
 	case *known == text:
 		return true, false
 	case escaped:
-		raw, err := json.AppendUnquote(nil, `"`+text+`"`)
-		read := string(raw)
+		var err error
+		q.plain, err = json.AppendUnquote(q.plain[:0], raw)
+		read := string(q.plain)
 		if err != nil || hasNames(read) || visible.Strip(read) != read || !q.holdsNothing(read, 0) {
 			return false, false
 		}
