@@ -156,7 +156,7 @@ func (k *compiler) entry(f *contractform.CodeFile) (en *codeEntry, mistaken bool
 // selectFor compiles an entry's selectors, and reports whether a mistake leaves them unknown.
 func (k *compiler) selectFor(en *codeEntry, file *strictyaml.Node) (mistaken bool) {
 	if file == nil {
-		en.selectors = []selector{{{on: onKind, values: []string{string(en.kind)}}}}
+		en.selectors = []selector{{conditionOn(onKind, string(en.kind))}}
 		return en.kind == ""
 	}
 	for _, n := range language.Items(file) {
@@ -188,7 +188,7 @@ func (k *compiler) retryable(n *strictyaml.Node) contractform.Retryable {
 	if status := n.Get("status"); status != nil {
 		r := contractform.Retryable{Mode: contractform.ByStatus}
 		for _, item := range language.Items(status) {
-			r.Status = append(r.Status, k.conditionValue(onStatus, item))
+			r.Status = append(r.Status, k.conditionValue(onStatus, nil, item))
 		}
 		return r
 	}

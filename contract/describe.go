@@ -232,13 +232,13 @@ func (b *body) form() *contractform.Body {
 
 // vocabulary returns the words of the language.
 func vocabulary() contractform.Vocabulary {
-	words := map[string][]string{
-		onAt: places, onEffect: contractform.Effects, onBasis: contractform.Bases, onRetry: contractform.Retries,
-		onOrigin: contractform.Origins, onNature: natures,
-	}
 	var v contractform.Vocabulary
-	for _, name := range conditions {
-		v.Conditions = append(v.Conditions, contractform.Condition{On: name, Values: words[name]})
+	for _, c := range conditions {
+		words := c.words
+		if c.name == onKind || c.name == onClass { // which have tables of their own
+			words = nil
+		}
+		v.Conditions = append(v.Conditions, contractform.Condition{On: c.name, Values: words})
 	}
 	v.Computed = language.ComputedPaths()
 	return v

@@ -50,8 +50,8 @@ func (k *compiler) hint(form *contractform.HintFile) []alternative {
 		}
 	}
 	if form.Unchanged != "" { // a server's word is passed on, and no more
-		add(plain, condition{on: onBasis, values: []string{string(recourse.BasisStated)}})
-		add(k.OptionalTemplates(form.Text, form.Unchanged+" "), condition{on: onEffect, values: []string{string(recourse.EffectNone)}})
+		add(plain, conditionOn(onBasis, string(recourse.BasisStated)))
+		add(k.OptionalTemplates(form.Text, form.Unchanged+" "), conditionOn(onEffect, string(recourse.EffectNone)))
 	}
 	add(plain)
 	return list

@@ -20,7 +20,8 @@ type selector []condition
 type condition struct {
 	on     string
 	values []string
-	paths  []*language.Path // for has
+	paths  []*language.Path        // for has
+	said   func(s *subject) string // the record's value, for most
 }
 
 // What a condition can test.
@@ -48,8 +49,6 @@ const (
 	natureKnown   = "known"
 )
 
-var natures = []string{natureAssumed, natureKnown}
-
 // nature returns the value of nature for the call. A tool that the contract names a verify call for is known to write.
 func (s *subject) nature() string {
 	if s.call.Relay.Assumed && !s.c.Writes(s.call.Tool) {
@@ -58,9 +57,40 @@ func (s *subject) nature() string {
 	return natureKnown
 }
 
-var conditions = []string{
-	onKind, onClass, onOrigin, onResource, onStatus, onUpstreamCode, onRule, onParams, onHas,
-	onTool, onAt, onEffect, onBasis, onRetry, onNature,
+// conditions are what a condition can be about: the words that it has, if these are a closed set, and which of them a record and its
+// call have. Of those without, more than one word decides.
+var conditions = []struct {
+	name  string
+	words []string
+	said  func(s *subject) string
+}{
+	{onKind, contractform.Kinds, func(s *subject) string { return string(s.e.Kind) }},
+	{onClass, contractform.Classes, func(s *subject) string { return string(s.e.Kind.Class()) }},
+	{onOrigin, contractform.Origins, func(s *subject) string { return string(s.e.Origin) }},
+	{onResource, nil, func(s *subject) string { return s.e.Resource.Type }},
+	{onStatus, nil, nil},
+	{onUpstreamCode, nil, func(s *subject) string { return s.e.Upstream.Code }},
+	{onRule, nil, nil},
+	{onParams, nil, nil},
+	{onHas, nil, nil},
+	{onTool, nil, func(s *subject) string { return s.call.Tool }},
+	{onAt, places, func(s *subject) string { return string(cmp.Or(s.call.At, AtTool)) }},
+	{onEffect, contractform.Effects, func(s *subject) string { return string(s.e.Effect) }},
+	{onBasis, contractform.Bases, func(s *subject) string { return string(s.e.EffectBasis) }},
+	{onRetry, contractform.Retries, func(s *subject) string { return string(s.e.RetryAdvice()) }},
+	{onNature, []string{natureAssumed, natureKnown}, (*subject).nature},
+}
+
+func conditionOn(name string, values ...string) condition {
+	return condition{on: name, values: values, said: conditions[slices.Index(conditionNames(), name)].said}
+}
+
+// conditionNames returns their names.
+func conditionNames() (names []string) {
+	for i := range conditions {
+		names = append(names, conditions[i].name)
+	}
+	return names
 }
 
 func (sel selector) selects(s *subject) bool {
@@ -73,45 +103,17 @@ func (sel selector) selects(s *subject) bool {
 }
 
 func (c *condition) holds(s *subject) bool {
-	e := s.e
 	switch c.on {
-	case onKind:
-		return slices.Contains(c.values, string(e.Kind))
-	case onClass:
-		return slices.Contains(c.values, string(e.Kind.Class()))
-	case onOrigin:
-		return slices.Contains(c.values, string(e.Origin))
-	case onResource:
-		return slices.Contains(c.values, e.Resource.Type)
 	case onStatus:
-		return matchStatus(c.values, e.Upstream.Status)
-	case onUpstreamCode:
-		return slices.Contains(c.values, e.Upstream.Code)
+		return matchStatus(c.values, s.e.Upstream.Status)
 	case onRule:
-		return len(e.Violations) > 0 && slices.Contains(c.values, e.Violations[0].Rule)
+		return len(s.e.Violations) > 0 && slices.Contains(c.values, s.e.Violations[0].Rule)
 	case onParams:
-		return c.isParams(e.Violations)
+		return c.isParams(s.e.Violations)
 	case onHas:
-		for _, p := range c.paths {
-			if !s.value(p, s.base()).IsValid() {
-				return false
-			}
-		}
-		return true
-	case onTool:
-		return slices.Contains(c.values, s.call.Tool)
-	case onAt:
-		return slices.Contains(c.values, string(cmp.Or(s.call.At, AtTool)))
-	case onEffect:
-		return slices.Contains(c.values, string(e.Effect))
-	case onBasis:
-		return slices.Contains(c.values, string(e.EffectBasis))
-	case onNature:
-		return slices.Contains(c.values, s.nature())
-	case onRetry:
-		return slices.Contains(c.values, string(e.RetryAdvice()))
+		return !slices.ContainsFunc(c.paths, func(p *language.Path) bool { return !s.value(p, s.base()).IsValid() })
 	default:
-		return false
+		return slices.Contains(c.values, c.said(s))
 	}
 }
 
@@ -213,13 +215,14 @@ func (k *compiler) selector(n *strictyaml.Node) selector {
 		return sel
 	}
 	for name, value := range n.All() {
-		if !slices.Contains(conditions, name) {
-			k.Reportf(n.Key(name), language.Suggest(name, conditions), "unknown condition `%s`", name)
+		i := slices.Index(conditionNames(), name)
+		if i < 0 {
+			k.Reportf(n.Key(name), language.Suggest(name, conditionNames()), "unknown condition `%s`", name)
 			continue
 		}
-		c := condition{on: name}
+		c := conditionOn(name)
 		for _, item := range language.Items(value) {
-			c.values = append(c.values, k.conditionValue(name, item))
+			c.values = append(c.values, k.conditionValue(name, conditions[i].words, item))
 		}
 		if name == onHas {
 			for i, item := range language.Items(value) {
@@ -236,18 +239,8 @@ func (k *compiler) selector(n *strictyaml.Node) selector {
 	return sel
 }
 
-func (k *compiler) conditionValue(name string, n *strictyaml.Node) string {
+func (k *compiler) conditionValue(name string, known []string, n *strictyaml.Node) string {
 	text := n.Text()
-	known := map[string][]string{
-		onKind:   contractform.Kinds,
-		onClass:  contractform.Classes,
-		onOrigin: contractform.Origins,
-		onAt:     places,
-		onEffect: contractform.Effects,
-		onBasis:  contractform.Bases,
-		onNature: natures,
-		onRetry:  contractform.Retries,
-	}[name]
 	if known != nil && !slices.Contains(known, text) {
 		k.Mistakef(n, language.Suggest(text, known), "`%s` is no %s", text, name)
 	}
