@@ -1,6 +1,10 @@
 package redact
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/privacy/secret"
+)
 
 // nearWritings are how programs print what they hold, and how protocols, forms and sentences say a secret: on lines that mention one.
 var nearWritings = []writing{
@@ -28,7 +32,7 @@ var nearWritings = []writing{
 		lazily(`(?i)\b(credentials?|log-?in|user(?:name)?\s?[/&]\s?pass(?:word)?)\s{0,2}[:=]\s{0,2}` +
 			`\S{1,64}\s{1,2}/\s{1,2}([^\s,;"']{4,})`),
 		func(name, value string) bool {
-			only := strings.HasPrefix(strings.ToLower(name), "cred") && !nameOf(value)
+			only := strings.HasPrefix(strings.ToLower(name), "cred") && !secret.Name(value)
 			return toldAlone("", value) || only && isPlaced("", value)
 		},
 	},
@@ -55,7 +59,7 @@ var nearWritings = []writing{
 		func(before, behind string) bool {
 			const least = 6
 			end, name := indexOfSet(behind, &endsIndex), lastWord(before)
-			return end >= least && strings.HasPrefix(behind[end:], "]") && nameOf(name) && isWord(name[len(name)-1])
+			return end >= least && strings.HasPrefix(behind[end:], "]") && secret.Name(name) && isWord(name[len(name)-1])
 		},
 		lazily(`\b([A-Za-z_][\w\-]{1,60})\[([^\s\[\]"'=]{6,})\](?:[\s,;:!?)"']|\.\s|\.?$)`),
 		func(name, value string) bool {
@@ -164,7 +168,7 @@ func inBrackets(before, _ string) bool {
 	if head > 0 && isQuote(before[head]) {
 		head--
 	}
-	return end > start && head >= 0 && (before[head] == '{' || before[head] == '(') && nameOf(before[start:end])
+	return end > start && head >= 0 && (before[head] == '{' || before[head] == '(') && secret.Name(before[start:end])
 }
 
 // ofDashed are the bytes of words with dashes.

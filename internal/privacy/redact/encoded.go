@@ -26,11 +26,7 @@ func (m *Masker) encoded(s string, layer int) []span {
 			i++
 			continue
 		}
-		end := i
-		for end < len(s) && isBase64(s[end]) {
-			end++
-		}
-		end = padded(s, end)
+		end := padded(s, skip(s, i, len(s), isBase64))
 		start := i
 		end, i = m.wrapped(s, start, end), end
 		if end > i {
@@ -53,17 +49,11 @@ func padded(s string, end int) int {
 func (m *Masker) wrapped(s string, start, end int) int {
 	const line = 60 // the shortest lines that encoders write
 	for end-start >= line {
-		next := end
-		for next < len(s) && (s[next] == '\r' || s[next] == '\n' || s[next] == ' ' || s[next] == '\t') {
-			next++
-		}
+		next := skip(s, end, len(s), isSpace)
 		if next == end || !strings.Contains(s[end:next], "\n") {
 			return end
 		}
-		stop := next
-		for stop < len(s) && (isBase64(s[stop]) || s[stop] == '=') {
-			stop++
-		}
+		stop := skip(s, next, len(s), func(c byte) bool { return isBase64(c) || c == '=' })
 		if stop < len(s) && s[stop] != '\n' && s[stop] != '\r' || stop-next < 4 {
 			return end
 		}

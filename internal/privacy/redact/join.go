@@ -161,9 +161,5 @@ func lastWord(s string) string {
 }
 
 func firstWord(s string) string {
-	end := 0
-	for end < len(s) && isToken(s[end]) {
-		end++
-	}
-	return s[:end]
+	return s[:skip(s, 0, len(s), isToken)]
 }

@@ -164,7 +164,7 @@ func partsOf(s string) []string {
 	if strings.Contains(s, "://") {
 		parts = append(parts, URL(s)...)
 	}
-	for _, p := range valuesOf(s, nameOf) {
+	for _, p := range valuesOf(s, secret.Name) {
 		parts = append(parts, s[p.start:p.end])
 	}
 	if strings.Contains(s, "=") { // cookies

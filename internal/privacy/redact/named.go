@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -92,7 +93,7 @@ func valuesOf(s string, isName func(name string) bool) []span {
 		switch {
 		case !isName(name):
 			return secret.Harmless
-		case nameOf(name):
+		case secret.Name(name):
 			return secret.Secret
 		default:
 			return secret.Maybe
@@ -194,10 +195,8 @@ func nameEnd(s string, sign int) int {
 
 // valueAt finds the value after a name and its sign.
 func valueAt(s string, start int, name string, sign byte) (value span, ok bool) {
-	at := start
-	for at < len(s) && at < start+4 && (s[at] == ' ' || s[at] == '\t') {
-		at++
-	}
+	const blanks = 4
+	at := skip(s, start, blanks, isBlank)
 	at = behindPrefix(s, behindDump(s, at))
 	if inside, quoted := inQuotes(s, at); quoted {
 		return inside, inside.end > inside.start && !isMark(s[inside.start:]) && !saysNothing(s[inside.start:inside.end])
@@ -228,10 +227,7 @@ var endsValue = setOf(" \t\r\n,;&)}]>\"'`|\\")
 // behindPrefix returns the position of the quote after a prefix of a string in Python, b'...', or in SQL, N'...'.
 func behindPrefix(s string, at int) int {
 	const longest = 2
-	end := at
-	for end < len(s) && end-at < longest && ofPrefix[s[end]] {
-		end++
-	}
+	end := skip(s, at, longest, func(c byte) bool { return ofPrefix[c] })
 	if end < len(s) && isQuote(s[end]) {
 		return end
 	}
@@ -293,10 +289,7 @@ func isCount(name, value string) bool {
 
 // afterScheme finds the credentials after an authentication scheme.
 func afterScheme(s string, at, end int) (value span, ok bool) {
-	next := end
-	for next < len(s) && s[next] == ' ' {
-		next++
-	}
+	next := skip(s, end, len(s), func(c byte) bool { return c == ' ' })
 	end = next + indexOr(s[next:], " \t\r\n,;\"'`)")
 	text := s[next:end]
 	if isMark(s[next:]) || saysNothing(text) || isPlaceholder(text) || prose(text, s[end:]) {
@@ -313,10 +306,8 @@ var schemes = secret.WordsIn("bearer basic token apikey negotiate")
 
 // inQuotes finds the text between quotes, which may be escaped.
 func inQuotes(s string, at int) (inside span, ok bool) {
-	quote := at
-	for quote < len(s) && quote < at+8 && s[quote] == '\\' {
-		quote++
-	}
+	const longest = 8
+	quote := skip(s, at, longest, func(c byte) bool { return c == '\\' })
 	if quote >= len(s) || strings.IndexByte("\"'`", s[quote]) < 0 {
 		return span{}, false
 	}
@@ -376,6 +367,9 @@ func prose(value, rest string) bool {
 	return len(rest) > 1 && rest[0] == ' ' && (isLetter(rest[1]) || strings.IndexByte("\"'`([", rest[1]) >= 0)
 }
 
+// marks are all marks.
+var marks = []string{markCredential, markConnection, markTrace, markPersonal, markAddress, markPath}
+
 func isMark(s string) bool {
 	if s == "" || s[0] != '[' {
 		return false
@@ -385,15 +379,7 @@ func isMark(s string) bool {
 }
 
 func endsInMark(s string) bool {
-	if !strings.HasSuffix(s, "]") {
-		return false
-	}
-	for _, mark := range []string{markCredential, markConnection, markTrace, markPersonal, markAddress, markPath} {
-		if strings.HasSuffix(s, mark) {
-			return true
-		}
-	}
-	return false
+	return strings.HasSuffix(s, "]") && slices.ContainsFunc(marks, func(mark string) bool { return strings.HasSuffix(s, mark) })
 }
 
 // indexOr returns the position of the first of chars in s, or the length of s.

@@ -27,7 +27,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/recoursehq/recourse/internal/privacy/secret"
 	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
@@ -258,6 +257,3 @@ func isWord(c byte) bool { return ofWords[c] }
 
 // ofWords are the bytes that words consist of: a table is faster than comparisons.
 var ofWords = setThat(func(c byte) bool { return isDigit(c) || isLetter(c) || c == '_' })
-
-// nameOf reports whether a name is that of a secret.
-func nameOf(name string) bool { return secret.Name(name) }

@@ -216,7 +216,7 @@ func pointsAt(before, behind string) bool {
 	const longest, longestValue = 61, 1000
 	before = strings.TrimRight(before, " \t\"']")
 	start := back(before, len(before), max(0, len(before)-longest), &ofHosts)
-	if !nameOf(before[start:]) {
+	if !secret.Name(before[start:]) {
 		return false
 	}
 	value := strings.TrimLeft(behind, " \t\"'")
