@@ -93,6 +93,9 @@ func (c *call) edit(text []byte) []byte {
 	if (c.req.msg.Method == wire.MethodInitialize || c.req.msg.Method == wire.MethodDiscover) && c.on.pins != nil {
 		text = announcing(text)
 	}
+	if c.session != nil && c.in.Signs.Error.IsZero() {
+		c.on.backend.Sessions.Granted(c.session, c.req.msg)
+	}
 	c.start.hear(text)
 	if c.on.editsList(&c.req) {
 		text = c.permission().editList(text)

@@ -165,7 +165,7 @@ func (k *keeper) openAgain(ctx context.Context, within *deadline.Deadline, gener
 // renew reopens the session at a server that does not know that generation of it. However many callers find this
 // out, it is done once, and all of them wait for it.
 func (k *keeper) renew(ctx context.Context, generation int) error {
-	up, open, r := k.on, k.of.Opening(), k.reopening() // the call may be over when they are used
+	up, of, open, r := k.on, k.of, k.of.Opening(), k.reopening() // the call may be over when they are used
 	renewal, begun := k.of.Renew(generation)
 	if renewal == nil {
 		return nil
@@ -179,6 +179,9 @@ func (k *keeper) renew(ctx context.Context, generation int) error {
 			defer up.backend.Leave()
 			id, err := up.reopen(ctx, r, open.ID)
 			renewal.End(id, up.backend.Place, err)
+			if err == nil {
+				up.askAgain(ctx, r, of.Asked())
+			}
 		})
 	}
 	select {
@@ -229,11 +232,20 @@ func (on *endpoint) reopen(ctx context.Context, r *upstream.Request, id wire.ID)
 		r.Header[wire.HeaderVersion] = []string{version}
 	}
 	r.Body = wire.AppendRequest(nil, nil, wire.MethodInitialized, nil)
-	resp, err := on.up.Do(ctx, r)
+	resp, err := on.up.Do(ctx, r.Clone())
 	if err != nil {
 		return "", err
 	}
 	return serverID, resp.Close()
+}
+
+// askAgain asks of a session that has just been opened again, with the headers of that, what was asked of the one before it.
+func (on *endpoint) askAgain(ctx context.Context, r *upstream.Request, all []session.Asked) {
+	for i, asked := range all {
+		id, ask := wire.ID(fmt.Sprintf(`"again-%d"`, i)), r.Clone()
+		ask.Body = wire.AppendRequest(nil, id, asked.Method, asked.Params)
+		_, _ = upstream.Ask(ctx, on.up, ask, id, maxPong) // a server that refuses it now tells nothing
+	}
 }
 
 // hasLost reports whether the server does not know the session that it was sent, and so did nothing. A
@@ -258,9 +270,11 @@ func (k *keeper) hasLost(ctx context.Context, sent string, status int, e *recour
 // pingTimeout limits how long a server may take to answer a ping.
 const pingTimeout = 5 * time.Second
 
+// maxPong limits how much is read of the answer to a ping, or to another request without a result worth reading.
+const maxPong = 64 << 10
+
 // lost asks the server, with a ping, whether it has lost the session that the ping names.
 func (on *endpoint) lost(ctx context.Context, ping *upstream.Request, id wire.ID) bool {
-	const maxPong = 64 << 10
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	said, err := upstream.Ask(ctx, on.up, ping, id, maxPong)

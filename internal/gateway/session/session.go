@@ -59,6 +59,7 @@ type Session struct {
 	place      *Place    // where it is known by that
 	generation int       // counts the sessions at the server
 	renewing   *Renewal  // nil: it is not being renewed
+	asked      []Asked   // of it, and not of the client's first request
 	extended   time.Time // when Redis was last asked to keep the opening for longer
 }
 

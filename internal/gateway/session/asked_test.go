@@ -1,0 +1,107 @@
+package session_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/test/gatewaytest"
+	"github.com/recoursehq/recourse/internal/test/testkit"
+)
+
+// A diligent server notes what it is asked in its session, and in which.
+type diligent struct {
+	mu      sync.Mutex
+	session int
+	asked   []string
+}
+
+func (s *diligent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var msg struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+		Params struct {
+			URI   string `json:"uri"`
+			Level string `json:"level"`
+		} `json:"params"`
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil || json.Unmarshal(body, &msg) != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := fmt.Sprintf("session-%d", s.session)
+	switch {
+	case msg.Method == "initialize":
+		w.Header().Set("Mcp-Session-Id", id)
+	case r.Header.Get("Mcp-Session-Id") != id:
+		http.Error(w, "session not found", http.StatusNotFound)
+		return
+	case strings.HasPrefix(msg.Method, "notifications/"):
+		w.WriteHeader(http.StatusAccepted)
+		return
+	default:
+		s.asked = append(s.asked, fmt.Sprintf("%d %s %s%s", s.session, msg.Method, msg.Params.URI, msg.Params.Level))
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if msg.Params.URI == "farm://none" {
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"no such resource"}}`, msg.ID)
+		return
+	}
+	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}`, msg.ID)
+}
+
+func (s *diligent) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.session++
+	s.asked = nil
+}
+
+func (s *diligent) wasAsked(what string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.asked, what)
+}
+
+// A server that has lost a session is told again, in the new one, what the client has subscribed to, and which logs it wants: the client
+// does not know that there is another session.
+func TestLostSessionIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	srv := new(diligent)
+	client := gatewaytest.Start(t, testkit.Serve(t, srv)+"/mcp", "timeout: 5s").Client(t, testkit.Legacy)
+	for _, r := range [][2]string{
+		{"resources/subscribe", `{"uri":"farm://fields"}`},
+		{"resources/subscribe", `{"uri":"farm://barns"}`},
+		{"resources/subscribe", `{"uri":"farm://none"}`},
+		{"logging/setLevel", `{"level":"error"}`},
+		{"logging/setLevel", `{"level":"info"}`},
+		{"resources/unsubscribe", `{"uri":"farm://barns"}`},
+	} {
+		if _, err := client.Request(t.Context(), r[0], r[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for round := range 2 {
+		srv.forget()
+		if a, err := client.Request(t.Context(), "x/read", `{}`); err != nil || !a.Succeeded() {
+			t.Fatalf("got %+v, %v", a, err)
+		}
+		for _, want := range []string{"resources/subscribe farm://fields", "logging/setLevel info"} {
+			want = fmt.Sprintf("%d %s", round+1, want)
+			testkit.Eventually(t, want, func() bool { return srv.wasAsked(want) })
+		}
+	}
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	if len(srv.asked) != 3 {
+		t.Errorf("got %q, want nothing else", srv.asked)
+	}
+}
