@@ -83,7 +83,7 @@ func newManyEndpoint(g *Gateway, t *table, e *config.Endpoint, old *endpoint) (*
 
 // newManyServers returns the servers of an endpoint. An unchanged one is taken from old.
 func newManyServers(g *Gateway, e *config.Endpoint, named map[string]*endpoint, old *endpoint) *manyServers {
-	options := &many.Options{Title: e.Title, Version: upstream.Version, Deadline: e.Deadline, Time: manyListTimeout}
+	options := &many.Options{Title: e.Title, Deadline: e.Deadline, Time: manyListTimeout}
 	all := &manyServers{entry: e, options: options}
 	for i := range e.Servers {
 		names := &e.Servers[i]

@@ -50,7 +50,6 @@ type Source struct {
 // Options are the settings of a [Conn].
 type Options struct {
 	Title    string // of the whole, for people
-	Version  string
 	Servers  []*Source
 	Deadline time.Duration // for one server to list
 	Time     time.Duration // for the same in the background

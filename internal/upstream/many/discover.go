@@ -62,7 +62,7 @@ func (c *Conn) discover(ctx context.Context, r *upstream.Request) (*wire.Answer,
 	}
 	var info json.Members
 	info.Text("name", c.Name())
-	info.Text("version", c.options.Load().Version)
+	info.Text("version", upstream.Version)
 	result := json.Members{{Name: "resultType", Value: json.Value(`"complete"`)}}
 	result.Texts("supportedVersions", wire.Versions())
 	result.Object("capabilities", capabilities)
