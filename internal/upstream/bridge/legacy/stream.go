@@ -88,7 +88,7 @@ func (s *session) keepHearing(st *stream) {
 		case err == nil && resp.Status < http.StatusInternalServerError && resp.Status != http.StatusTooManyRequests:
 			lost := s.lostBy(ctx, st.at, resp)
 			drain(resp)
-			if st.settle(false, lost); !lost || !s.hearOn(ctx, st.at) {
+			if first := st.settle(false, lost); !s.hearOn(ctx, st.at, lost && !first) {
 				return
 			}
 		case err == nil:
@@ -103,16 +103,20 @@ func (s *session) keepHearing(st *stream) {
 }
 
 // hearOn opens a session again that the server has lost, if a client wants to hear on. It reports whether it is of use to try again:
-// the server is away. If it refuses, the subscriptions end, and whoever renews one is told why.
-func (s *session) hearOn(ctx context.Context, lost *opened) (again bool) {
+// the server is away. If it refuses, or has no stream, not even in a session that it has just opened, the subscriptions end, and whoever
+// renews one is told why.
+func (s *session) hearOn(ctx context.Context, at *opened, lost bool) (again bool) {
 	if _, subscribed := s.listeners.subscribed(); !subscribed {
 		return false
 	}
-	_, err := s.ready(ctx, lost)
-	if err == nil || ctx.Err() != nil { // there is another stream
-		return false
+	if lost {
+		_, err := s.ready(ctx, at)
+		if err == nil || ctx.Err() != nil { // there is another stream
+			return false
+		}
+		_, again = errors.AsType[*recourse.Error](err)
 	}
-	if _, again = errors.AsType[*recourse.Error](err); !again {
+	if !again {
 		s.listeners.each((*listener).Finish)
 	}
 	return again
