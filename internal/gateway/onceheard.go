@@ -88,7 +88,7 @@ func (k *keyed) ownRequest(r *upstream.Request) (*upstream.Request, error) {
 		own.Header[by] = []string{k.outKey()}
 	}
 	if err := wire.Parse(text, own.Message); err != nil {
-		return nil, recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(err)
+		return nil, internal(err)
 	}
 	return &own, nil
 }
@@ -122,17 +122,14 @@ type heard struct {
 	stop   func()          // ends it
 	claim  *claims.Claim   // of a client whose next message shows that it has got the answer; or nil
 
-	mu     sync.Mutex
-	text   []byte        // the answer; nil: there is none yet, or it is too large
-	size   int64         // of the answer, as far as it has come
-	whole  bool          // it has come to its end
-	asks   bool          // it is a question
-	ended  bool          // nothing more comes
-	err    error         // why
-	late   *claims.Claim // of a call that has ended
-	sealed func(answer []byte) string
-	counts func()
-	told   func(answer string)
+	mu    sync.Mutex
+	text  []byte // the answer; nil: there is none yet, or it is too large
+	size  int64  // of the answer, as far as it has come
+	whole bool   // it has come to its end
+	asks  bool   // it is a question
+	ended bool   // nothing more comes
+	err   error  // why
+	late  func() // is called then, or once it is whole, if the call has ended; nil: it has not, or that has been done
 }
 
 func newHeard(of context.Context, reader *failures.Reader, id wire.ID) *heard {
@@ -317,41 +314,40 @@ func (h *heard) leave(k *keyed, claim *claims.Claim) bool {
 	}
 	told := k.call.out.tellsLate(g, late)
 	h.mu.Lock()
-	h.told = told
-	h.late, h.sealed = claim, func(answer []byte) string { return states.Seal(answer, purpose) }
-	h.counts = func() { timer.Stop(); g.late.Add(-1) }
+	h.late = func() {
+		timer.Stop()
+		g.late.Add(-1)
+		told(h.settle(claim, func(answer []byte) string { return states.Seal(answer, purpose) }))
+	}
 	h.mu.Unlock()
 	h.closeLate()
 	return true
 }
 
-// closeLate closes the claim of a call that has ended, when its answer has come or cannot come any more.
+// closeLate has the claim of a call closed that has ended, when its answer has come or cannot come any more.
 func (h *heard) closeLate() {
 	h.mu.Lock()
-	claim := h.late
-	if claim == nil || !h.ended && !h.whole {
+	late := h.late
+	if late == nil || !h.ended && !h.whole {
 		h.mu.Unlock()
 		return
 	}
 	h.late = nil
 	h.mu.Unlock()
-	h.counts()
-	what := "success"
-	switch {
-	case h.whole && h.text != nil && h.succeeded():
-		claim.Answered(h.sealed(h.text), h.size, false, false, "answered late")
-	case !h.whole && h.err != nil && retry.Effect(recourse.From(h.err), retry.Writes) == recourse.EffectNone:
-		what = "not sent"
-		claim.Free()
-	default:
-		what = h.nothingGood()
-		claim.Unknown("its answer did not come, or said that it failed")
-	}
-	h.told(what)
+	late()
 }
 
-// nothingGood says what came in place of an answer that could be kept.
-func (h *heard) nothingGood() string {
+// settle closes the claim, and says what has come.
+func (h *heard) settle(claim *claims.Claim, sealed func(answer []byte) string) string {
+	switch {
+	case h.whole && h.text != nil && h.succeeded():
+		claim.Answered(sealed(h.text), h.size, false, false, "answered late")
+		return "success"
+	case !h.whole && h.err != nil && retry.Effect(recourse.From(h.err), retry.Writes) == recourse.EffectNone:
+		claim.Free()
+		return "not sent"
+	}
+	claim.Unknown("its answer did not come, or said that it failed")
 	switch {
 	case !h.whole:
 		return "none"
