@@ -114,7 +114,7 @@ func (r *request) parse() error {
 func (r *request) change(params json.Value) *recourse.Error {
 	r.body = wire.Splice(nil, r.body, wire.Edit{At: r.msg.ParamsAt, With: params})
 	if err := wire.Parse(r.body, r.msg); err != nil {
-		return recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(err)
+		return internal(err)
 	}
 	return nil
 }

@@ -218,7 +218,7 @@ func (c *call) caught(next next) (f *failure) {
 func (c *call) panicked(fault any) *failure {
 	cause := c.g.logPanic(c.req.id, fault)
 	c.tainted = true
-	e := recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(cause)
+	e := internal(cause)
 	if c.out.counted > 0 {
 		e = e.WithEffect(recourse.EffectUnknown)
 	}

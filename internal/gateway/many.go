@@ -283,52 +283,52 @@ func (*memberConn) Close() {}
 func (m *memberConn) Do(ctx context.Context, r *upstream.Request) (*wire.Answer, error) {
 	of, _ := r.Outer.(*outer)
 	if of == nil {
-		return nil, recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
-			CausedBy(errors.New("a request at an endpoint with several servers comes from nowhere"))
+		return nil, internal(errors.New("a request at an endpoint with several servers comes from nowhere"))
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	var c *call
-	h := hop.New(cancel, func() *recourse.Error { return c.out.Record })
-	c, err := m.call(ctx, of, r, h)
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	resp, ok := c.over(h)
-	if !ok {
-		cancel()
-		return nil, upstream.Broken(ctx, m.on.entry.Title, cmp.Or(context.Cause(ctx), context.Canceled))
-	}
-	if m.relays {
+	resp, err := m.on.g.nested(ctx, m.on.entry.Title, func(ctx context.Context, c *call) error {
+		c.req.come(ctx, http.MethodPost, r.Header, of.from)
+		return m.prepare(c, of, r)
+	})
+	if err == nil && m.relays {
 		of.relayed = true
 	}
-	return resp, nil
+	return resp, err
 }
 
-// nestedCall returns a call that is made for another one, and answered over h.
-func (g *Gateway) nestedCall(ctx context.Context, header http.Header, from *http.Request, h *hop.Hop) *call {
+// nested carries out a call that is made for another one, and that prepare begins, for the server of that title. It returns the answer
+// once that begins.
+func (g *Gateway) nested(ctx context.Context, title string, prepare func(ctx context.Context, c *call) error) (*wire.Answer, error) {
+	ctx, cancel := context.WithCancel(ctx)
 	c := g.newCall()
-	c.req.come(ctx, http.MethodPost, header, from)
-	c.req.intake, c.reply.W, c.req.nested = intake.Intake{From: from}, h, true
-	return c
-}
-
-// over carries such a call out, and returns its answer once that begins. It reports false if there is none, because nobody
-// waits for it.
-func (c *call) over(h *hop.Hop) (*wire.Answer, bool) {
-	c.g.work.Anyway(func(life context.Context) {
+	h := hop.New(cancel, func() *recourse.Error { return c.out.Record })
+	c.reply.W, c.req.nested = h, true
+	if err := prepare(ctx, c); err != nil {
+		cancel()
+		c.release()
+		return nil, err
+	}
+	c.req.intake = intake.Intake{From: c.req.from}
+	g.work.Anyway(func(life context.Context) {
 		h.Serve(life, func() (broken bool) {
 			defer c.release()
 			_ = c.table.nested(c) // there is an answer
 			return c.reply.Broken
 		})
 	})
-	return h.Answer()
+	if resp, ok := h.Answer(); ok {
+		return resp, nil
+	}
+	cancel()
+	return nil, upstream.Broken(ctx, title, cmp.Or(context.Cause(ctx), context.Canceled)) // nobody waits for it
 }
 
-// call returns the call for a request that another endpoint has let in.
-func (m *memberConn) call(ctx context.Context, of *outer, r *upstream.Request, h *hop.Hop) (*call, error) {
-	c := m.on.g.nestedCall(ctx, r.Header, of.from, h)
+// internal is the failure of a call that is not sent because of a fault of the gateway's own.
+func internal(cause error) *recourse.Error {
+	return recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(cause)
+}
+
+// prepare makes c the call for a request that another endpoint has let in.
+func (m *memberConn) prepare(c *call, of *outer, r *upstream.Request) error {
 	c.req.id, c.req.stdio, c.req.era, c.req.user = of.id, of.stdio, wire.Modern, of.user
 	c.member, c.of = m, of
 	c.req.body, c.req.parsed = r.Body, r.Message
@@ -336,18 +336,16 @@ func (m *memberConn) call(ctx context.Context, of *outer, r *upstream.Request, h
 		c.req.body = r.Message.Raw
 	}
 	if !m.enter(c) {
-		c.release()
-		return nil, m.on.removed()
+		return m.on.removed()
 	}
 	verified := of.verified
 	verified.Headers = nil // so that forwarded headers tell callers apart there
 	c.identify(&verified, of)
 	c.trace = of.traced(m.relays)
 	if err := c.req.parse(); err != nil {
-		c.release()
-		return nil, recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(err)
+		return internal(err)
 	}
-	return c, nil
+	return nil
 }
 
 // enter holds the server's backend open for a call, as [call.enter] does for a request at an endpoint of its own.

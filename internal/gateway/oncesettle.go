@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/call/toolcall"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
-	"github.com/recoursehq/recourse/internal/gateway/hop"
 	"github.com/recoursehq/recourse/internal/pause"
 	claims "github.com/recoursehq/recourse/internal/policy/once"
 	"github.com/recoursehq/recourse/internal/protocol/json"
@@ -132,31 +132,11 @@ func (k *keyed) inquire(ctx context.Context, tool string, arguments []byte) (mes
 	c := k.call
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var n *call
-	h, header := hop.New(cancel, func() *recourse.Error { return n.out.Record }), c.req.header.Clone()
-	n = c.g.nestedCall(ctx, header, c.req.from, h)
-	if !n.hold(c.on) {
-		n.release()
-		return nil, c.on.removed()
-	}
-	n.req.id, n.req.stdio, n.req.era, n.req.user, n.req.inquires = c.req.id, c.req.stdio, c.req.era, c.req.user, true
-	n.who, n.session = c.who, c.session
-	n.req.body = c.req.inquiry(tool, arguments)
-	if err := n.req.parse(); err != nil {
-		n.release()
-		return nil, recourse.Internal().WithEffect(recourse.EffectNone).CausedBy(err)
-	}
-	for name := range header {
-		if strings.HasPrefix(name, wire.HeaderParamPrefix) {
-			delete(header, name)
-		}
-	}
-	if c.req.era == wire.Modern {
-		wire.SetHeaders(header, n.req.msg.ProtocolVersion, n.req.msg)
-	}
-	resp, ok := n.over(h)
-	if !ok {
-		return nil, c.on.broken(ctx, context.Canceled)
+	resp, err := c.g.nested(ctx, c.on.entry.Title, func(ctx context.Context, n *call) error {
+		return k.prepare(ctx, n, c.req.inquiry(tool, arguments))
+	})
+	if err != nil {
+		return nil, recourse.From(err)
 	}
 	defer func() { _ = resp.Close() }()
 	if resp.Failure != nil {
@@ -169,6 +149,29 @@ func (k *keyed) inquire(ctx context.Context, tool string, arguments []byte) (mes
 		}
 	}
 	return nil, c.on.broken(ctx, messages.End())
+}
+
+// prepare makes n the call that another message makes for the same caller.
+func (k *keyed) prepare(ctx context.Context, n *call, body []byte) error {
+	c, header := k.call, k.call.req.header.Clone()
+	n.req.come(ctx, http.MethodPost, header, c.req.from)
+	if !n.hold(c.on) {
+		return c.on.removed()
+	}
+	n.req.id, n.req.stdio, n.req.era, n.req.user, n.req.inquires = c.req.id, c.req.stdio, c.req.era, c.req.user, true
+	n.who, n.session, n.req.body = c.who, c.session, body
+	if err := n.req.parse(); err != nil {
+		return internal(err)
+	}
+	for name := range header {
+		if strings.HasPrefix(name, wire.HeaderParamPrefix) {
+			delete(header, name)
+		}
+	}
+	if c.req.era == wire.Modern {
+		wire.SetHeaders(header, n.req.msg.ProtocolVersion, n.req.msg)
+	}
+	return nil
 }
 
 // inquiry returns the message that calls another tool.
