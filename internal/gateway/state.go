@@ -51,8 +51,11 @@ func (b binding) bind(text []byte, signs *wire.Signs) []byte {
 
 // restore restores the server's own state in a request that returns one.
 func (b binding) restore() *recourse.Error {
-	said := json.Text(json.Value(b.req.msg.State), "")
-	if b.req.msg.State == nil || b.by == nil || !b.nested && bridge.Holds(said) {
+	if b.req.msg.State == nil || b.by == nil {
+		return nil
+	}
+	said := json.Text(json.Value(b.req.msg.State), "") // anything but a text is not ours
+	if !b.nested && bridge.Holds(said) {
 		return nil
 	}
 	sealed, state, _ := strings.Cut(said, ".")
