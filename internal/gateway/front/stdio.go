@@ -390,10 +390,10 @@ const (
 )
 
 // resume requests the rest of an answer whose stream the server has ended after an event with an id (MCP
-// 2025-11-25, basic/transports, "Resumability and Redelivery").
+// 2025-11-25, basic/transports, "Resumability and Redelivery"). Outside of a session, and so in the modern era, there is none.
 func (h *host) resume(ctx context.Context, a *lineAnswer, header http.Header) {
 	for range maxResumes {
-		if a.answered || a.lastEvent == "" || a.aborted || !pause.For(ctx, a.wait()) {
+		if header == nil || a.answered || a.lastEvent == "" || a.aborted || !pause.For(ctx, a.wait()) {
 			return
 		}
 		get := header.Clone()
