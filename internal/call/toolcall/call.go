@@ -77,7 +77,7 @@ func (c *Call) stated(e *recourse.Error) (recourse.Effect, recourse.Basis) {
 		return effect, basisOf(effect, e.EffectBasis)
 	case c.saysReads() && (e.Effect == "" || e.Origin == recourse.OriginGateway) && !broken(e) && !c.Broke:
 		return recourse.EffectNone, recourse.BasisStated
-	case effect == recourse.EffectNone && c.Broke:
+	case effect == recourse.EffectNone && (c.Broke || c.isLater(e)):
 		return recourse.EffectUnknown, ""
 	case effect != recourse.EffectUnknown: // by the kind
 		return effect, recourse.BasisStated

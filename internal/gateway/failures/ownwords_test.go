@@ -107,3 +107,42 @@ func TestReadingByItsOwnWord(t *testing.T) {
 		}
 	}
 }
+
+// Of several SQL statements, those before the one that failed have been carried out, unless the database undoes them.
+func TestALaterStatement(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: "execute_sql"}))
+	client := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Legacy)
+	const ( // as DBHub answers for SQLite
+		noTable = `{"success":false,"error":"no such table: nope","code":"EXECUTION_ERROR"}`
+		exists  = `{"success":false,"error":"table users already exists","code":"EXECUTION_ERROR"}`
+		check   = `{"success":false,"error":"CHECK constraint failed: age>0","code":"EXECUTION_ERROR"}`
+		syntax  = `{"success":false,"error":"near \"selec\": syntax error","code":"EXECUTION_ERROR"}`
+	)
+	for _, tt := range []struct {
+		sql, text string
+		want      recourse.Effect
+	}{
+		{"insert into users values (1); select * from nope", noTable, recourse.EffectUnknown},
+		{"UPDATE users SET age = 1;\nINSERT INTO nope VALUES (1);\n", noTable, recourse.EffectUnknown},
+		{"drop table if exists a; create table users (a int);", exists, recourse.EffectUnknown},
+		{"insert into users values (1); insert into users values (-1)", check, recourse.EffectUnknown},
+		{"insert into nope values (1)", noTable, recourse.EffectNone},
+		{"insert into nope values (1);\n", noTable, recourse.EffectNone},
+		{"select 1; insert into nope values (1)", noTable, recourse.EffectNone},
+		{"insert into users values (1); selec 1", syntax, recourse.EffectNone}, // most databases read all before they begin
+	} {
+		sql, _ := json.Marshal(tt.sql)
+		text, _ := json.Marshal(tt.text)
+		srv.Always("execute_sql", faults.Result("", `{"isError":true,"content":[{"type":"text","text":`+string(text)+`}]}`))
+		a, err := client.Call(t.Context(), "execute_sql", `{"sql":`+string(sql)+`}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, read := gatewaytest.Record(t, a), a.Result(t).Text()
+		doubt := strings.Contains(read, "It is not known whether the call took effect.")
+		if e.Effect != tt.want || doubt != (tt.want == recourse.EffectUnknown) {
+			t.Errorf("%s: effect %s, read as %q", sql, e.Effect, read)
+		}
+	}
+}
