@@ -79,6 +79,8 @@ func (f *hit) weigh(listed *familyCode) {
 		return
 	case f.rank == rankStatus && f.e.Kind == recourse.KindClientError:
 		f.rank = rankUnsure
+	case listed != nil && last && listed.vague:
+		f.rank = rankVague
 	case listed != nil && (last || listed.vague):
 		f.rank = rankWord
 	case last && f.rank == rankKind:
@@ -91,6 +93,11 @@ func (f *hit) weigh(listed *familyCode) {
 	if last {
 		f.rank = rankSetupLast
 	}
+}
+
+// isCrash reports whether an object has a code for whatever went wrong at the server: its sentence may still say what.
+func (f *hit) isCrash() bool {
+	return f.form.object != nil && f.rank == rankVague && f.e.Kind == recourse.KindServerError
 }
 
 // rank returns the rank of a match whose kind is the form's own.

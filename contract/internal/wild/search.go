@@ -265,6 +265,9 @@ func (s *search) result() *hit {
 		var said recourse.Error
 		language.Store(best.form.set, reflect.ValueOf(&said).Elem())
 		e.Origin, e.Effect = said.Origin, said.Effect
+		if e.Effect == "" && !best.isCrash() && slices.ContainsFunc(s.findings, (*hit).isCrash) {
+			e.Effect = recourse.EffectUnknown
+		}
 	}
 	switch e.Kind.Class() {
 	case recourse.ClassUpstream, recourse.ClassAllowance, recourse.ClassState:
