@@ -33,6 +33,9 @@ func (f *hit) judge() {
 	e, family := &f.e, f.form.family
 	f.place()
 	listed, exact := family.meaning(e.Upstream.Code)
+	if listed == nil && strings.Contains(e.Upstream.Code, " ") {
+		e.Upstream.Code = "" // a sentence
+	}
 	switch {
 	case e.Upstream.Code != "" && listed != nil:
 		f.rank = rankCode
