@@ -103,7 +103,7 @@ func basisOf(effect recourse.Effect, said recourse.Basis) recourse.Basis {
 
 // Settle completes a failure with what is known about the call, and masks it.
 func (c *Call) Settle(e *recourse.Error) *recourse.Error {
-	e = c.ownData(e)
+	e = c.brokenJSON(c.ownData(e))
 	settled := e
 	if c.Relays || len(c.Contract.Mask) > 0 {
 		settled = c.Masker().Error(e)

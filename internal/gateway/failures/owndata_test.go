@@ -81,3 +81,38 @@ func TestDataOfTheServersOwn(t *testing.T) {
 		}
 	}
 }
+
+// An argument that is meant to be JSON, and is none, is the caller's matter, whatever the parser says.
+func TestArgumentThatIsNoJSON(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: "validate_node"}))
+	client := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Legacy)
+	const python = "Error calling tool 'validate_node': Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"
+	for _, tt := range []struct {
+		args, text string
+		own        bool
+	}{
+		{`{"node":"{bad: 1}"}`, python, true},
+		{`{"node":"{bad"}`, python, false},
+		{`{"node":"[urgent] Call Bob"}`, python, false},
+		{`{"node":"{'a': 1}"}`, "Output validation error: 'sum' is a required property", false},
+		{`{"node":" {'label': 'Person'}"}`, python, true},
+		{`{"name":"a","node":"[1,]"}`, "Unexpected token ] in JSON at position 3", true},
+		{`{"node":"{\"label\":\"Person\"}"}`, python, false},
+		{`{"node":"Person"}`, python, false},
+		{`{"query":"{ user { id } }"}`, "Unexpected token O in JSON at position 0", false}, // in another language
+		{`{"node":"{bad"}`, "Unexpected token < in JSON at position 0", false},             // a page
+		{`{"node":"{bad"}`, "HTTP 502: Expecting value: line 1 column 1 (char 0)", false},
+	} {
+		text, _ := json.Marshal(tt.text)
+		srv.Always("validate_node", faults.Result("", `{"isError":true,"content":[{"type":"text","text":`+string(text)+`}]}`))
+		a, err := client.Call(t.Context(), "validate_node", tt.args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, read := gatewaytest.Record(t, a), a.Result(t).Text()
+		if got := e.Kind == recourse.KindInvalidValue && strings.Contains(read, "Correct node (expected: valid JSON)"); got != tt.own {
+			t.Errorf("%s: %q is read as %s, %q", tt.args, tt.text, e.Kind, read)
+		}
+	}
+}
