@@ -144,22 +144,33 @@ var adviceOf = map[recourse.Retry]string{
 	recourse.RetryNever:     "do not repeat the call",
 }
 
-// verify lists the calls that settle whether a write took effect.
-func (p *pageWriter) verify() {
-	if len(p.form.Verify) == 0 {
+// byTool writes a table of what the contract says of tools: of each, the cells of its rows behind its name.
+func byTool[T any](p *pageWriter, heading, intro string, head []string, said map[string]T, rowsOf func(T) [][]string) {
+	if len(said) == 0 {
 		return
 	}
-	p.heading("Before a write is repeated")
-	p.linef("A write that was not answered may have been done. These calls find out:")
-	tools := make([]string, 0, len(p.form.Verify))
-	for tool := range p.form.Verify {
-		tools = append(tools, tool)
+	p.heading(heading)
+	p.linef("%s", intro)
+	rows := [][]string{append([]string{"Tool"}, head...)}
+	for _, tool := range slices.Sorted(maps.Keys(said)) {
+		for _, cells := range rowsOf(said[tool]) {
+			rows = append(rows, append([]string{code(tool)}, cells...))
+		}
 	}
-	slices.Sort(tools)
-	rows := [][]string{{"Tool", "Call", "Look at", "It has landed if"}}
-	decides := false
-	for _, tool := range tools {
-		rule := p.form.Verify[tool]
+	p.table(rows...)
+}
+
+// verify lists the calls that settle whether a write took effect.
+func (p *pageWriter) verify() {
+	head, decides := []string{"Call", "Look at"}, false
+	for _, rule := range p.form.Verify {
+		decides = decides || rule.Landed != nil
+	}
+	if decides {
+		head = append(head, "It has landed if")
+	}
+	const intro = "A write that was not answered may have been done. These calls find out:"
+	byTool(p, "Before a write is repeated", intro, head, p.form.Verify, func(rule contractform.VerifyCall) [][]string {
 		args := make([]string, len(rule.Args))
 		for i, a := range rule.Args {
 			args[i] = a.Name + "=" + a.Spelled
@@ -167,15 +178,9 @@ func (p *pageWriter) verify() {
 				args[i] = a.Name + "=<" + a.Pointer + ">"
 			}
 		}
-		rows = append(rows, []string{code(tool), code(rule.Tool + "(" + strings.Join(args, ", ") + ")"), rule.LookAt, landed(rule.Landed)})
-		decides = decides || rule.Landed != nil
-	}
-	if !decides {
-		for i := range rows {
-			rows[i] = rows[i][:3]
-		}
-	}
-	p.table(rows...)
+		cells := []string{code(rule.Tool + "(" + strings.Join(args, ", ") + ")"), rule.LookAt, landed(rule.Landed)}
+		return [][]string{cells[:len(head)]}
+	})
 }
 
 // landed says what the answer looks like if the write has landed.
@@ -227,29 +232,18 @@ func pairs(m map[string]string) string {
 
 // batch lists the tools that take many items at once.
 func (p *pageWriter) batch() {
-	if len(p.form.Batch) == 0 {
-		return
-	}
-	p.heading("Many items at once")
-	p.linef("If some items fail, only the failed items that may succeed later are tried again. " +
-		"The argument that lists the items:")
-	rows := [][]string{{"Tool", "Argument"}}
-	for _, tool := range slices.Sorted(maps.Keys(p.form.Batch)) {
-		rows = append(rows, []string{code(tool), code(p.form.Batch[tool])})
-	}
-	p.table(rows...)
+	const intro = "If some items fail, only the failed items that may succeed later are tried again. The argument that lists the items:"
+	byTool(p, "Many items at once", intro, []string{"Argument"}, p.form.Batch, func(argument string) [][]string {
+		return [][]string{{code(argument)}}
+	})
 }
 
 // expects lists what a success of a tool looks like.
 func (p *pageWriter) expects() {
-	if len(p.form.Expects) == 0 {
-		return
-	}
-	p.heading("What a success looks like")
-	p.linef("An answer that says success and does not look like one is a failure. Whether a write took effect is then unknown.")
-	rows := [][]string{{"Tool", "Expected of its answer"}}
-	for _, tool := range slices.Sorted(maps.Keys(p.form.Expects)) {
-		for _, x := range p.form.Expects[tool] {
+	const intro = "An answer that says success and does not look like one is a failure. Whether a write took effect is then unknown."
+	head := []string{"Expected of its answer"}
+	byTool(p, "What a success looks like", intro, head, p.form.Expects, func(list []contractform.Expectation) (rows [][]string) {
+		for _, x := range list {
 			said := code(x.Path) + " exists"
 			switch {
 			case x.NotEmptyFor != "":
@@ -257,24 +251,18 @@ func (p *pageWriter) expects() {
 			case x.Equals != "":
 				said = code(x.Path) + " is " + code("<"+x.Equals+">")
 			}
-			rows = append(rows, []string{code(tool), said})
+			rows = append(rows, []string{said})
 		}
-	}
-	p.table(rows...)
+		return rows
+	})
 }
 
 // once lists the arguments by which a repetition is known.
 func (p *pageWriter) once() {
-	if len(p.form.Once) == 0 {
-		return
-	}
-	p.heading("Calls that are made once")
-	p.linef("Where a server's entry says `once: contract`, calls of a caller whose arguments here are the same are one call:")
-	rows := [][]string{{"Tool", "Arguments"}}
-	for _, tool := range slices.Sorted(maps.Keys(p.form.Once)) {
-		rows = append(rows, []string{code(tool), code(strings.Join(p.form.Once[tool], ", "))})
-	}
-	p.table(rows...)
+	const intro = "Where a server's entry says `once: contract`, calls of a caller whose arguments here are the same are one call:"
+	byTool(p, "Calls that are made once", intro, []string{"Arguments"}, p.form.Once, func(arguments []string) [][]string {
+		return [][]string{{code(strings.Join(arguments, ", "))}}
+	})
 }
 
 // upstream documents which code an answer becomes that comes from a system that the server calls.
