@@ -112,43 +112,36 @@ func (w *watcher) reload(ctx context.Context) {
 // fixed resets the settings that cannot change while the gateway runs, and returns the keys that would
 // have changed.
 func (w *watcher) fixed(c *config.Config) (keys []string) {
-	if c.Listen != w.running.Listen {
-		keys = append(keys, "listen")
+	was := w.running
+	otherTLS, otherTracing := (c.TLS == nil) != (was.TLS == nil), !sameCollector(c.Tracing, was.Tracing)
+	for _, setting := range []struct {
+		key     string
+		changes bool
+	}{
+		{"listen", c.Listen != was.Listen},
+		{"admin", c.Admin != was.Admin},
+		{"tls", otherTLS},
+		{"tracing", otherTracing},
+		{"store", c.Store != was.Store},
+		{"log", c.Log != was.Log},
+		{"console", c.Console != was.Console},
+		{"console_access", c.ConsoleAccess != was.ConsoleAccess || c.ConsoleRole != was.ConsoleRole},
+		{"journal_tools", c.JournalTools != was.JournalTools},
+		{"profiles", c.Profiles != was.Profiles},
+	} {
+		if setting.changes {
+			keys = append(keys, setting.key)
+		}
 	}
-	if c.Admin != w.running.Admin {
-		keys = append(keys, "admin")
+	if otherTLS { // another pair of files is followed
+		c.TLS = was.TLS
 	}
-	if (c.TLS == nil) != (w.running.TLS == nil) {
-		keys = append(keys, "tls")
-		c.TLS = w.running.TLS
+	if otherTracing {
+		c.Tracing = was.Tracing
 	}
-	if !sameCollector(c.Tracing, w.running.Tracing) {
-		keys = append(keys, "tracing")
-		c.Tracing = w.running.Tracing
-	}
-	if c.Store != w.running.Store {
-		keys = append(keys, "store")
-		c.Store = w.running.Store
-	}
-	if c.Log != w.running.Log {
-		keys = append(keys, "log")
-	}
-	if c.Console != w.running.Console {
-		keys = append(keys, "console")
-	}
-	if c.ConsoleAccess != w.running.ConsoleAccess || c.ConsoleRole != w.running.ConsoleRole {
-		keys = append(keys, "console_access")
-	}
-	c.ConsoleAccess, c.ConsoleRole = w.running.ConsoleAccess, w.running.ConsoleRole
-	if c.JournalTools != w.running.JournalTools {
-		keys = append(keys, "journal_tools")
-	}
-	if c.Profiles != w.running.Profiles {
-		keys = append(keys, "profiles")
-	}
-	c.AdminRemote, c.Console, c.JournalTools = w.running.AdminRemote, w.running.Console, w.running.JournalTools
-	c.Profiles = w.running.Profiles
-	c.Listen, c.Admin, c.Log = w.running.Listen, w.running.Admin, w.running.Log
+	c.Listen, c.Admin, c.AdminRemote, c.Store, c.Log = was.Listen, was.Admin, was.AdminRemote, was.Store, was.Log
+	c.Console, c.ConsoleAccess, c.ConsoleRole = was.Console, was.ConsoleAccess, was.ConsoleRole
+	c.JournalTools, c.Profiles = was.JournalTools, was.Profiles
 	return keys
 }
 
