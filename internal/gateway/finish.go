@@ -219,7 +219,7 @@ func (c *call) panicked(fault any) *failure {
 	cause := c.g.logPanic(c.req.id, fault)
 	c.tainted = true
 	e := internal(cause)
-	if c.out.counted > 0 {
+	if c.out.counted > 0 || c.out.before {
 		e = e.WithEffect(recourse.EffectUnknown)
 	}
 	switch {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -153,7 +154,9 @@ func (k *keyed) inquire(ctx context.Context, tool string, arguments []byte) (mes
 
 // prepare makes n the call that another message makes for the same caller.
 func (k *keyed) prepare(ctx context.Context, n *call, body []byte) error {
-	c, header := k.call, k.call.req.header.Clone()
+	c, header := k.call, http.Header{}
+	maps.Copy(header, c.req.header)
+	header["Content-Type"] = []string{wire.TypeJSON} // a host on stdio sends none
 	n.req.come(ctx, http.MethodPost, header, c.req.from)
 	if !n.hold(c.on) {
 		return c.on.removed()
