@@ -161,7 +161,8 @@ func (k *keyed) prepare(ctx context.Context, n *call, body []byte) error {
 	if !n.hold(c.on) {
 		return c.on.removed()
 	}
-	n.req.id, n.req.stdio, n.req.era, n.req.user, n.req.inquires = c.req.id, c.req.stdio, c.req.era, c.req.user, true
+	n.req.id, n.req.era, n.req.user, n.req.inquires = c.req.id, c.req.era, c.req.user, true
+	n.req.stdio = true // no client has written its headers: those that mirror arguments are for the gateway to make
 	n.who, n.session, n.req.body = c.who, c.session, body
 	if err := n.req.parse(); err != nil {
 		return internal(err)

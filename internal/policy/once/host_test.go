@@ -1,6 +1,8 @@
 package once_test
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,5 +38,30 @@ func TestOnceOfAHost(t *testing.T) {
 				t.Errorf("got %s with %d orders", a, srv.Orders("A-17"))
 			}
 		})
+	}
+}
+
+// The verify call has the headers that mirror its own arguments.
+func TestOnceMirrorsTheVerifyCall(t *testing.T) {
+	t.Parallel()
+	find := testkit.Tool{
+		Name: "find",
+		Definition: `{"name":"find","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object","properties":{` +
+			`"reference":{"type":"string","x-mcp-header":"Reference"}}}}`,
+		Result: func(json.RawMessage) string { return `{"content":[],"structuredContent":{"reference":"A-17"}}` },
+	}
+	srv := testkit.NewServer(t, testkit.WithTools(find), testkit.WithEra(testkit.Modern))
+	s, _ := onceStore(t)
+	c := startOnce(t, srv, s, "once: {grace: 0s}, "+strings.Replace(orderVerify, "order_get", "find", 1)).Client(t, testkit.Modern)
+	srv.Next(testkit.OrderCreate, faults.ResetBeforeAnswer())
+	if a := order(t, c, testkit.OrderArgs, ""); a.Succeeded() {
+		t.Fatalf("got %s", a.Body)
+	}
+	if a := order(t, c, testkit.OrderArgs, ""); !strings.Contains(string(a.Body), `"verified":true`) {
+		t.Errorf("got %s", a.Body)
+	}
+	calls := srv.Calls("find")
+	if len(calls) == 0 || !slices.Equal(calls[0].Header["Mcp-Param-Reference"], []string{"A-17"}) {
+		t.Errorf("got the verify calls %+v", calls)
 	}
 }
