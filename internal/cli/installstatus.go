@@ -107,7 +107,7 @@ func tryServer(ctx context.Context, env *term.Environment, path string, s *hosts
 		}
 		return "", err
 	}
-	if _, err := exec.LookPath(s.Command); err != nil {
+	if _, err := exec.LookPath(s.Command); err != nil && s.Cwd == "" { // which a relative path is looked up in
 		return "", fmt.Errorf("there is no program %s", s.Command)
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
