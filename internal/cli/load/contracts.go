@@ -20,7 +20,8 @@ func Contract(name string) (*contract.Contract, error) {
 	if c, ok := set.Get(name); ok {
 		return c, nil
 	}
-	loaded, err := ContractFile(set, name)
+	src, err := os.ReadFile(filepath.Clean(name))
+	loaded, err := AddContract(set, name, src, err)
 	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, `./\`) {
 		return nil, term.Usage(term.Hint(
 			fmt.Errorf("there is no contract %q", name),
@@ -35,12 +36,6 @@ func Contract(name string) (*contract.Contract, error) {
 	}
 	c, _ := set.Get(loaded)
 	return c, nil
-}
-
-// ContractFile adds the contract file at path to set, and returns the contract's name.
-func ContractFile(set *contract.Set, path string) (string, error) {
-	src, err := os.ReadFile(filepath.Clean(path))
-	return AddContract(set, path, src, err)
 }
 
 // AddContract adds to set a contract file that was read, with src and err as the result, and returns

@@ -51,11 +51,11 @@ Example:
 
 // Run serves the host until it is gone.
 func (c *WrapCommand) Run(ctx context.Context, env *term.Environment) error {
-	set := contract.Builtin()
-	cfg, err := c.configuration(set, env)
+	r, err := c.configuration(env)
 	if err != nil {
 		return err
 	}
+	cfg := r.Config
 	if c.Log != "" {
 		cfg.Log = c.Log
 	}
@@ -80,7 +80,7 @@ func (c *WrapCommand) Run(ctx context.Context, env *term.Environment) error {
 		return err
 	}
 	defer kept.close(ctx, log)
-	g, err := gateway.NewReaching(gateway.Reach{Once: kept.once(), Pins: kept.pins()}, cfg, set, log)
+	g, err := gateway.NewReaching(gateway.Reach{Once: kept.once(), Pins: kept.pins()}, cfg, r.Contracts, log)
 	if err != nil {
 		return err
 	}
@@ -93,25 +93,25 @@ func (c *WrapCommand) Run(ctx context.Context, env *term.Environment) error {
 }
 
 // configuration returns the configuration with the single server.
-func (c *WrapCommand) configuration(set *contract.Set, env *term.Environment) (*config.Config, error) {
+func (c *WrapCommand) configuration(env *term.Environment) (*load.Loaded, error) {
 	switch {
 	case len(c.Command) > 0 && c.Command[0] == "--":
 		c.Command = c.Command[1:]
 	case len(c.Command) > 0 && strings.HasPrefix(c.Command[0], "-"): // the first word that is not a flag begins the command
 		return nil, term.Usage(fmt.Errorf("unknown flag %s", c.Command[0]))
 	}
-	cfg, err := c.read(set, env)
+	r, err := c.read(env)
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.choose(cfg.Servers)
+	s, err := c.choose(r.Config.Servers)
 	if err != nil {
 		return nil, err
 	}
 	if c.Contract != "" {
-		if _, ok := set.Get(c.Contract); !ok {
+		if _, ok := r.Contracts.Get(c.Contract); !ok {
 			return nil, term.Usage(term.Hint(
-				fmt.Errorf("there is no contract %q", c.Contract), "known here: "+strings.Join(set.Names(), ", "),
+				fmt.Errorf("there is no contract %q", c.Contract), "known here: "+strings.Join(r.Contracts.Names(), ", "),
 			))
 		}
 		s.Contract = c.Contract
@@ -124,41 +124,37 @@ func (c *WrapCommand) configuration(set *contract.Set, env *term.Environment) (*
 		s.Share = config.ShareClient // there is one client, and the server's questions are for it
 		s.Env = env.Variables(s.Env)
 	}
-	cfg.Servers = config.Servers{s}
-	return cfg, nil
+	r.Config.Servers = config.Servers{s}
+	return r, nil
 }
 
 // read returns the configuration that the flags select.
-func (c *WrapCommand) read(set *contract.Set, env *term.Environment) (*config.Config, error) {
+func (c *WrapCommand) read(env *term.Environment) (*load.Loaded, error) {
 	switch {
 	case c.HostsFile != "" && (len(c.Command) > 0 || c.Config != ""):
 		return nil, term.Usage(errors.New("--hosts-file names the server's command: leave out -c and COMMAND"))
 	case c.URL != "" && (len(c.Command) > 0 || c.Config != "" || c.HostsFile != ""):
 		return nil, term.Usage(errors.New("--url names the server: leave out -c, --hosts-file and COMMAND"))
 	case c.HostsFile != "":
-		return c.readHosts(env)
+		return loaded(c.readHosts(env))
 	case c.URL != "":
-		return c.ofURL()
+		return loaded(c.ofURL())
 	case c.Config != "":
-		cfg, err := config.Load(c.Config, config.Options{
-			LookupEnv:      env.LookupEnv,
-			KnownContracts: set.Names(),
-			LoadContract:   func(path string) (string, error) { return load.ContractFile(set, path) },
-			KnownFamilies:  load.FamilyNames(),
-			LoadFamily: func(path string) (string, error) {
-				src, err := os.ReadFile(filepath.Clean(path))
-				return load.AddFamily(set, path, src, err)
-			},
-		})
-		return cfg, load.ConfigError(err)
+		r, err := load.Config(c.Config, env.LookupEnv)
+		return r, load.ConfigError(err)
 	case len(c.Command) == 0 || c.Command[0] == "":
 		return nil, term.Usage(term.Hint(
 			errors.New("no server given"), "write its command after --: recourse wrap -- npx -y PACKAGE",
 		))
 	default:
 		title := cmp.Or(c.Name, filepath.Base(c.Command[0]))
-		return config.Of(&config.Server{Name: load.ServerName(title), Title: title, Command: c.Command})
+		return loaded(config.Of(&config.Server{Name: load.ServerName(title), Title: title, Command: c.Command}))
 	}
+}
+
+// loaded returns a configuration that is in no file.
+func loaded(cfg *config.Config, err error) (*load.Loaded, error) {
+	return &load.Loaded{Config: cfg, Contracts: contract.Builtin()}, err
 }
 
 // ofURL returns the configuration of a server over HTTP.
