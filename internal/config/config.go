@@ -7,7 +7,7 @@
 //	  |  Decode              into the structs: unknown keys, wrong types
 //	  |  validator           what no type can say; reads contracts, families and API descriptions
 //	  v
-//	are there mistakes? Load returns all of them, each with its line
+//	are there mistakes? Parse returns all of them, each with its line
 //	  |  complete            defaults that follow from other keys
 //	  v
 //	Config                   which the gateway makes a table of endpoints from

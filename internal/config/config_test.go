@@ -170,25 +170,19 @@ func loadContract(path string) (string, error) {
 	}
 }
 
-func TestLoad(t *testing.T) {
+// Contract files are looked up beside the configuration.
+func TestContractFiles(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	path := filepath.Join(dir, "recourse.yaml")
-	src := "contracts: [own.yaml]\nservers: {a: {url: http://h/mcp, contract: own, reads: own}}\n"
-	if err := os.WriteFile(path, []byte(src), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	opts := options()
 	opts.LoadContract = loadContract
-	c, err := config.Load(path, opts)
+	src := "contracts: [own.yaml]\nservers: {a: {url: http://h/mcp, contract: own, reads: own}}\n"
+	dir := t.TempDir()
+	c, err := config.Parse(filepath.Join(dir, "recourse.yaml"), []byte(src), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{filepath.Join(dir, "own.yaml")}; !cmp.Equal(want, c.Contracts) {
 		t.Errorf("contracts = %q, want %q", c.Contracts, want)
-	}
-	if _, err := config.Load(filepath.Join(dir, "none.yaml"), opts); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("missing file: got %v", err)
 	}
 }
 

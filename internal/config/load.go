@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -42,18 +41,8 @@ type Options struct {
 	Fetch func(url string) ([]byte, error)
 }
 
-// Load reads the configuration file at path. The error is [strictyaml.Errors] with every mistake in the file
-// and in the contract files that it names, or the error from reading the file.
-func Load(path string, opts Options) (*Config, error) {
-	src, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the configuration: %w", err)
-	}
-	return Parse(path, src, opts)
-}
-
-// Parse reads a configuration as [Load] does. name is the name of its file: mistakes are reported with it,
-// and contract files are looked up in its directory.
+// Parse reads a configuration. name is the name of its file: mistakes are reported with it, and contract files are looked up in
+// its directory. The error is [strictyaml.Errors] with every mistake in the file and in the contract files that it names.
 func Parse(name string, src []byte, opts Options) (*Config, error) {
 	c, _, err := parse(name, src, opts)
 	return c, err

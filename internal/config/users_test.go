@@ -21,12 +21,10 @@ func TestUsersFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	load := func(users string) (*config.Config, error) {
-		for name, text := range map[string]string{"recourse.yaml": usersConfig, "users.yaml": users} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+		if err := os.WriteFile(filepath.Join(dir, "users.yaml"), []byte(users), 0o600); err != nil {
+			t.Fatal(err)
 		}
-		return config.Load(filepath.Join(dir, "recourse.yaml"), options())
+		return config.Parse(filepath.Join(dir, "recourse.yaml"), []byte(usersConfig), options())
 	}
 	before, err := load("team/ann: [u-1, 'org7:*']\n'team/a/b c': []\n")
 	if err != nil {
