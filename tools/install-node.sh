@@ -11,7 +11,7 @@ into=.tools/node
 name_tests() {
 	find . -name '*_test.go' ! -path './.tools/*' -exec awk '
 		/^func / { name = $2; sub(/\(.*/, "", name) }
-		/(sdk\.(Node|TypeScriptPackage|NewTSClient|Everything|NewNPMServer)|newConformanceSuite)\(|\.Inaccessible\(/ && !seen[FILENAME, name]++ { print "  " FILENAME ": " name }
+		/(sdk\.(Node|TypeScriptPackage|NewTSClient|Everything)|newConformanceSuite|newNPMServer)\(|\.Inaccessible\(/ && !seen[FILENAME, name]++ { print "  " FILENAME ": " name }
 	' {} + | sort >&2
 }
 

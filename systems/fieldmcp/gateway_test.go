@@ -2,8 +2,10 @@ package fieldmcp_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/netip"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,7 +27,7 @@ func TestQuotaThroughGateway(t *testing.T) {
 	for _, era := range []testkit.Era{testkit.Legacy, testkit.Modern} {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
-			client := systemtest.Through(t, era, nil, append(systemtest.Program(t), "contract: fieldmcp")...)
+			client := through(t, era, nil, append(program(t), "contract: fieldmcp")...)
 			for range 100 {
 				succeed(t, client, "deere_get_organization", anything)
 			}
@@ -103,7 +105,7 @@ func TestGatewaysOwnKey(t *testing.T) {
 	promises.Covers(t, "fieldmcp/gateways-own-key")
 
 	s := newSystem(t, fieldmcp.Options{})
-	client := systemtest.Through(t, testkit.Modern, nil, "contract: fieldmcp", "url: "+systemtest.Serve(t, s), `headers: {Authorization: "Bearer old"}`)
+	client := through(t, testkit.Modern, nil, "contract: fieldmcp", "url: "+systemtest.Serve(t, s), `headers: {Authorization: "Bearer old"}`)
 	f := fail(t, client, "deere_get_organization", anything)
 	if f.Code != "PROVIDER_ERROR" || f.Retryable || strings.Contains(f.SuggestedAction, "farmer") {
 		t.Errorf("%+v", f)
@@ -119,7 +121,7 @@ func TestLimitInResult(t *testing.T) {
 		for _, form := range []testkit.AnswerForm{testkit.JSON, testkit.SSE} {
 			srv := testkit.NewServer(t, testkit.WithForm(form))
 			srv.Always(testkit.GetField, faults.ToolError("", `{"error":true,"code":"`+code+`","message":"Hill Farm is over its plan.","plan":{"calls":5},"retryable":true,"retryAfter":7}`))
-			client := systemtest.Through(t, testkit.Modern, nil, "contract: fieldmcp", "url: "+srv.URL())
+			client := through(t, testkit.Modern, nil, "contract: fieldmcp", "url: "+srv.URL())
 			r := client.Call(t, testkit.GetField, `{"field_id":"F-1"}`)
 			const want = `{"error":"Rate limit exceeded. Try again in 7 seconds.","errorCode":429,"message":"Hill Farm is over its plan.","plan":{"calls":5}}`
 			if r.Status != http.StatusTooManyRequests || string(r.Body) != want || r.Header.Get("Retry-After") != "7" {
@@ -127,4 +129,20 @@ func TestLimitInResult(t *testing.T) {
 			}
 		}
 	}
+}
+
+// through returns a client of a gateway that is in front of one server.
+func through(t *testing.T, era testkit.Era, header http.Header, entry ...string) systemtest.Client {
+	t.Helper()
+	return systemtest.Connect(t, systemtest.Gateway(t, entry...)+"/system/mcp", era, header)
+}
+
+// program is the entry in a gateway's configuration for the test binary as a program.
+func program(t *testing.T) []string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{fmt.Sprintf("command: [%q]", self), "env: {" + systemtest.AsProgram + `: "1"}`}
 }

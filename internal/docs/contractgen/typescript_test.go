@@ -71,7 +71,7 @@ func testTypeScriptPassesTheKit(t *testing.T) {
 // module.
 func installTypeScript(t *testing.T, dir string) string {
 	t.Helper()
-	source, into := sdk.TypeScriptSource(t), filepath.Join(dir, "node_modules", "@recoursehq", "client")
+	source, into := filepath.Join("..", "..", "..", "clients", "typescript"), filepath.Join(dir, "node_modules", "@recoursehq", "client")
 	tsc(t, "-p", source, "--outDir", filepath.Join(into, "dist"))
 	manifest, err := os.ReadFile(filepath.Join(source, "package.json"))
 	if err != nil {

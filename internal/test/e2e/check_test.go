@@ -48,7 +48,7 @@ func TestLongGatewayLowersNoPublicGrade(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			npm := sdk.NewNPMServer(t, name, args...)
+			npm := newNPMServer(t, name, args...)
 			environ := os.Environ()
 			for variable, value := range npm.Environ {
 				environ = append(environ, variable+"="+value)

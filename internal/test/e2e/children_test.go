@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/test/testkit"
-	"github.com/recoursehq/recourse/internal/test/testkit/sdk"
 )
 
 // The reference server as a child of the gateway. With a process for each client (in the modern era: for each client's
@@ -27,7 +26,7 @@ func TestLongEverythingOnStdio(t *testing.T) {
 
 func testEverythingOnStdio(t *testing.T) {
 	t.Helper()
-	command, err := json.Marshal(sdk.NewNPMServer(t, "everything", "stdio").Command)
+	command, err := json.Marshal(newNPMServer(t, "everything", "stdio").Command)
 	if err != nil {
 		t.Fatal(err)
 	}

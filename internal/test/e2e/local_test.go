@@ -18,12 +18,11 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/test/testkit"
-	"github.com/recoursehq/recourse/internal/test/testkit/sdk"
 )
 
 // A local is a reference server that people run on stdio, with the steps to take with it.
 type local struct {
-	*sdk.NPMServer
+	*npmServer
 
 	keys  []string // of its entry, besides the command
 	works []step   // the gateway does not change the answers
@@ -52,7 +51,7 @@ func locals() []struct {
 
 func filesystem(tb testing.TB, dir string) local {
 	tb.Helper()
-	for name, text := range map[string]string{"notes.txt": "grüß\n", "held.txt": sdk.HoldText} {
+	for name, text := range map[string]string{"notes.txt": "grüß\n", "held.txt": holdText} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			tb.Fatal(err)
 		}
@@ -60,7 +59,7 @@ func filesystem(tb testing.TB, dir string) local {
 	at := func(name string) string { return quoted(filepath.Join(dir, name)) }
 	const outside = "Access denied - path outside allowed directories: /etc/passwd not in "
 	return local{
-		NPMServer: sdk.NewNPMServer(tb, "filesystem", dir),
+		npmServer: newNPMServer(tb, "filesystem", dir),
 		works: []step{
 			{method: "tools/list", want: []string{`"read_text_file"`, `"write_file"`}},
 			{tool: "read_text_file", arguments: `{"path":` + at("notes.txt") + `}`, want: []string{"grüß"}},
@@ -89,19 +88,19 @@ func filesystem(tb testing.TB, dir string) local {
 			{tool: "read_text_fil", arguments: `{}`, kind: recourse.KindUnknownTool, want: []string{"Did you mean read_text_file?"}},
 		},
 		// A read, so it is repeated with the next process, which answers.
-		held: step{tool: "read_text_file", arguments: `{"path":"held.txt"}`, want: []string{sdk.HoldText}},
+		held: step{tool: "read_text_file", arguments: `{"path":"held.txt"}`, want: []string{holdText}},
 	}
 }
 
 func memory(tb testing.TB, _ string) local {
 	tb.Helper()
-	server := sdk.NewNPMServer(tb, "memory")
+	server := newNPMServer(tb, "memory")
 	server.Environ["MEMORY_FILE_PATH"] = filepath.Join(tb.TempDir(), "memory.jsonl")
 	person := func(name string) string {
 		return `{"entities":[{"name":` + quoted(name) + `,"entityType":"person","observations":["counts"]}]}`
 	}
 	return local{
-		NPMServer: server,
+		npmServer: server,
 		works: []step{
 			{method: "tools/list", want: []string{`"create_entities"`, `"read_graph"`}},
 			{tool: "create_entities", arguments: person("Ada"), want: []string{`"Ada"`}},
@@ -122,10 +121,10 @@ func memory(tb testing.TB, _ string) local {
 			{method: "resources/read", params: `{"uri":"memory://nowhere"}`, code: "-32602"},
 		},
 		held: step{
-			tool: "create_entities", arguments: person(sdk.HoldText), want: []string{"not known", "read_graph"}, // by its profile
+			tool: "create_entities", arguments: person(holdText), want: []string{"not known", "read_graph"}, // by its profile
 			kind: recourse.KindUnreachable, origin: recourse.OriginGateway, effect: recourse.EffectUnknown,
 		},
-		proof: step{tool: "open_nodes", arguments: `{"names":[` + quoted(sdk.HoldText) + `]}`, want: []string{`"counts"`}},
+		proof: step{tool: "open_nodes", arguments: `{"names":[` + quoted(holdText) + `]}`, want: []string{`"counts"`}},
 	}
 }
 
@@ -133,7 +132,7 @@ func sequentialThinking(tb testing.TB, _ string) local {
 	tb.Helper()
 	const think = `{"thought":"first","thoughtNumber":1,"totalThoughts":2,"nextThoughtNeeded":true`
 	return local{
-		NPMServer: sdk.NewNPMServer(tb, "sequential-thinking"),
+		npmServer: newNPMServer(tb, "sequential-thinking"),
 		works: []step{
 			{method: "tools/list", want: []string{`"sequentialthinking"`}},
 			{tool: "sequentialthinking", arguments: think + `}`, want: []string{`"thoughtHistoryLength":1`}},
@@ -160,7 +159,7 @@ func sequentialThinking(tb testing.TB, _ string) local {
 		// The tool declares that it only reads, so the call is repeated with the next process, which has not heard the
 		// first thought.
 		held: step{
-			tool: "sequentialthinking", arguments: think + `,"branchFromThought":1,"branchId":` + quoted(sdk.HoldText) + `}`,
+			tool: "sequentialthinking", arguments: think + `,"branchFromThought":1,"branchId":` + quoted(holdText) + `}`,
 			want: []string{`"thoughtHistoryLength":1`},
 		},
 	}
@@ -170,14 +169,14 @@ func sequentialThinking(tb testing.TB, _ string) local {
 func everythingOnStdio(tb testing.TB, _ string) local {
 	tb.Helper()
 	return local{
-		NPMServer: sdk.NewNPMServer(tb, "everything", "stdio"),
+		npmServer: newNPMServer(tb, "everything", "stdio"),
 		keys:      []string{"trust_annotations: false", "profile: none"},
 		works: []step{
 			{tool: "get-sum", arguments: `{"a":1,"b":2}`, want: []string{"is 3"}},
 			{tool: "get-tiny-image", arguments: `{}`, want: []string{`"image/png"`}},
 		},
 		held: step{
-			tool: "echo", arguments: `{"message":` + quoted(sdk.HoldText) + `}`, want: []string{"process ended"},
+			tool: "echo", arguments: `{"message":` + quoted(holdText) + `}`, want: []string{"process ended"},
 			kind: recourse.KindUnreachable, origin: recourse.OriginGateway, effect: recourse.EffectUnknown, // whatever its annotations say
 		},
 		proof: step{tool: "echo", arguments: `{"message":"m"}`, want: []string{"Echo: m"}},

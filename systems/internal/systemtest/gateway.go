@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -37,26 +36,10 @@ func Main(m *testing.M, start func() (systems.System, error)) {
 	}
 }
 
-// Program is the entry in a gateway's configuration for the test binary as a program.
-func Program(t *testing.T) []string {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return []string{fmt.Sprintf("command: [%q]", self), "env: {" + AsProgram + `: "1"}`}
-}
-
 // Gateway starts a gateway in front of one server, called system, until the test ends,
 // and returns its root. entry are the keys of the server's entry.
 func Gateway(t *testing.T, entry ...string) string {
 	t.Helper()
 	g, _ := gatewaytest.New(t, "servers:\n  system:\n    "+strings.Join(entry, "\n    ")+"\n")
 	return testkit.Serve(t, g)
-}
-
-// Through returns a client of a gateway that is in front of one server.
-func Through(t *testing.T, era testkit.Era, header http.Header, entry ...string) Client {
-	t.Helper()
-	return Connect(t, Gateway(t, entry...)+"/system/mcp", era, header)
 }

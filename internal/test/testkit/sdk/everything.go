@@ -15,7 +15,7 @@ func Everything(tb testing.TB) string {
 	tb.Helper()
 	dir := Node(tb)
 	preload := "./" + filepath.ToSlash(filepath.Join("testkit", "loopback.mjs"))
-	p, err := startNode(dir, []string{"PORT=0"}, "--import", preload, npmServer(dir, "everything"), "streamableHttp")
+	p, err := startNode(dir, []string{"PORT=0"}, "--import", preload, NPMProgram(dir, "everything"), "streamableHttp")
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -44,19 +44,24 @@ func LaterNode(dir string) (string, error) {
 	return exec.LookPath(filepath.Join(dir, "node_modules", ".bin", "node"))
 }
 
-// nodeProgram returns the fastest Node to start: the later one, if installed, can cache compiled code.
-func nodeProgram(dir string) string {
+// NodeProgram returns the fastest Node to start: the later one, if installed, can cache compiled code.
+func NodeProgram(dir string) string {
 	if program, err := LaterNode(dir); err == nil {
 		return program
 	}
 	return "node"
 }
 
-// compileCacheVariable names the folder of Node's cache for compiled code.
-const compileCacheVariable = "NODE_COMPILE_CACHE"
+// NPMProgram returns the program of the npm package @modelcontextprotocol/server-NAME, in the folder of the npm packages.
+func NPMProgram(dir, name string) string {
+	return filepath.Join(dir, "node_modules", "@modelcontextprotocol", "server-"+name, "dist", "index.js")
+}
 
-// compileCache returns that folder, below that of the npm packages.
-func compileCache(dir string) string { return filepath.Join(dir, "compiled") }
+// CompileCacheVariable names the folder of Node's cache for compiled code.
+const CompileCacheVariable = "NODE_COMPILE_CACHE"
+
+// CompileCache returns that folder, below that of the npm packages.
+func CompileCache(dir string) string { return filepath.Join(dir, "compiled") }
 
 func nodeTools() (string, error) {
 	if _, err := exec.LookPath("node"); err != nil {

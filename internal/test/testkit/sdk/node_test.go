@@ -196,32 +196,3 @@ func TestEverythingOverLoopback(t *testing.T) {
 		t.Errorf("the server's environment: %v", env)
 	}
 }
-
-// A server on stdio is killed during a call: the call has taken effect, and its answer is lost.
-func TestNPMServerIsKilled(t *testing.T) {
-	t.Parallel()
-	for _, typescript := range []sdk.TypeScript{sdk.TSv1, sdk.TSv2} {
-		t.Run(string(typescript), func(t *testing.T) {
-			t.Parallel()
-			srv := sdk.NewNPMServer(t, "memory")
-			graph := filepath.Join(t.TempDir(), "memory.jsonl")
-			srv.Environ["MEMORY_FILE_PATH"] = graph
-			ctx, client := tsConnected(t, typescript, sdk.TSConnect{Era: testkit.Legacy, Command: srv.Command, Environ: srv.Environ})
-			killed := make(chan error, 1)
-			go func() { killed <- srv.Kill(ctx) }()
-			for _, name := range []string{"Ada", sdk.HoldText} {
-				arguments := fmt.Sprintf(`{"entities":[{"name":%q,"entityType":"person","observations":[]}]}`, name)
-				res, err := client.CallTool(ctx, "create_entities", arguments, 0)
-				if lost := name == sdk.HoldText; (err != nil) != lost {
-					t.Errorf("%s: %s, %v", name, res, err)
-				}
-				if text, err := os.ReadFile(graph); !strings.Contains(string(text), name) {
-					t.Errorf("no %s in %s: %v", name, text, err)
-				}
-			}
-			if err := <-killed; err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}

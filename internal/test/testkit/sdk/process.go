@@ -27,7 +27,7 @@ type process struct {
 
 // startNode runs a program in a folder with no environment but PATH and the given variables.
 func startNode(dir string, env []string, args ...string) (*process, error) {
-	p := &process{cmd: exec.Command(nodeProgram(dir), args...), lines: make(chan string)}
+	p := &process{cmd: exec.Command(NodeProgram(dir), args...), lines: make(chan string)}
 	p.cmd.Dir = dir
 	p.cmd.Env = append(NodeEnviron(dir), env...)
 	p.cmd.Stderr = &p.stderr
@@ -60,7 +60,7 @@ func startNode(dir string, env []string, args ...string) (*process, error) {
 
 // NodeEnviron returns the environment without variables that could change a program's behaviour.
 func NodeEnviron(dir string) []string {
-	return []string{"PATH=" + os.Getenv("PATH"), "SystemRoot=" + os.Getenv("SystemRoot"), compileCacheVariable + "=" + compileCache(dir)}
+	return []string{"PATH=" + os.Getenv("PATH"), "SystemRoot=" + os.Getenv("SystemRoot"), CompileCacheVariable + "=" + CompileCache(dir)}
 }
 
 var errNodeEnded = errors.New("the program has ended")

@@ -10,16 +10,6 @@ import (
 	"github.com/recoursehq/recourse/internal/test/testkit"
 )
 
-// TypeScriptSource returns the folder of the package @recoursehq/client.
-func TypeScriptSource(tb testing.TB) string {
-	tb.Helper()
-	root, err := testkit.ModuleRoot()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return filepath.Join(root, "clients", "typescript")
-}
-
 var transpile = sync.OnceValue(func() error {
 	dir, err := nodeTools()
 	if err != nil {

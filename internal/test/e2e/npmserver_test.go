@@ -1,4 +1,4 @@
-package sdk
+package e2e_test
 
 import (
 	"context"
@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/sdk"
 )
 
-// An NPMServer is one of the reference servers as a program on stdio, which a test can kill during a call.
+// An npmServer is one of the reference servers as a program on stdio, which a test can kill during a call.
 // They are servers of the legacy era built with the TypeScript SDK.
-type NPMServer struct {
+type npmServer struct {
 	held string // the file that hold.mjs writes
 
 	// Command is the command line, and Environ its environment besides PATH.
@@ -24,25 +25,20 @@ type NPMServer struct {
 	Environ map[string]string
 }
 
-// HoldText makes a server hold back an answer: the first one that contains it.
-const HoldText = "hold this answer"
+// holdText makes a server hold back an answer: the first one that contains it.
+const holdText = "hold this answer"
 
-// NewNPMServer returns the server of the npm package @modelcontextprotocol/server-NAME, not started, with
-// these arguments. [Node] says what happens if Node is missing.
-func NewNPMServer(tb testing.TB, name string, args ...string) *NPMServer {
+// newNPMServer returns the server of the npm package @modelcontextprotocol/server-NAME, not started, with
+// these arguments. [sdk.Node] says what happens if Node is missing.
+func newNPMServer(tb testing.TB, name string, args ...string) *npmServer {
 	tb.Helper()
-	dir := Node(tb)
-	s := &NPMServer{held: filepath.Join(tb.TempDir(), "held")}
+	dir := sdk.Node(tb)
+	s := &npmServer{held: filepath.Join(tb.TempDir(), "held")}
 	s.Command = append([]string{
-		nodeProgram(dir), "--import", filePathURL(filepath.Join(dir, "testkit", "hold.mjs")), npmServer(dir, name),
+		sdk.NodeProgram(dir), "--import", filePathURL(filepath.Join(dir, "testkit", "hold.mjs")), sdk.NPMProgram(dir, name),
 	}, args...)
-	s.Environ = map[string]string{"TESTKIT_HELD": s.held, compileCacheVariable: compileCache(dir)}
+	s.Environ = map[string]string{"TESTKIT_HELD": s.held, sdk.CompileCacheVariable: sdk.CompileCache(dir)}
 	return s
-}
-
-// npmServer returns the program of a server's package, in the folder of the npm packages.
-func npmServer(dir, name string) string {
-	return filepath.Join(dir, "node_modules", "@modelcontextprotocol", "server-"+name, "dist", "index.js")
 }
 
 // filePathURL returns the URL of a file, which names a module on every platform.
@@ -51,7 +47,7 @@ func filePathURL(path string) string {
 }
 
 // Kill waits until the server holds an answer back, and kills its process. The call has taken effect by then.
-func (s *NPMServer) Kill(ctx context.Context) error {
+func (s *npmServer) Kill(ctx context.Context) error {
 	for {
 		note, err := os.ReadFile(s.held)
 		if text, whole := strings.CutSuffix(string(note), "\n"); err == nil && whole {
