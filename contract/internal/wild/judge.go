@@ -139,7 +139,9 @@ func (f *hit) place() {
 		}
 		list = append(list, atEach(v, steps, f.names[i])...)
 	}
-	f.e.Violations = list
+	if f.e.Violations = list; f.form.family.Name() == "pydantic" {
+		f.e.Violations = withoutBranches(list)
+	}
 }
 
 // arranged returns the kind for rejected arguments: the first of argumentKinds among the violations, as in the gateway's own
