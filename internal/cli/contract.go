@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/cli/client"
@@ -33,12 +32,12 @@ func (*contractLs) Help() string {
 
 // Run prints one line per contract.
 func (*contractLs) Run(env *term.Environment) error {
-	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
+	t := term.NewTable(env.Stdout)
 	for _, c := range contract.Builtin().All() {
 		about, _, _ := strings.Cut(strings.Join(strings.Fields(c.Doc), " "), ". ")
-		term.Printf(w, "%s\t%s\t%s\n", c.Name, c.Title, strings.TrimSuffix(about, "."))
+		t.Row(c.Name, c.Title, strings.TrimSuffix(about, "."))
 	}
-	return w.Flush()
+	return t.Flush()
 }
 
 type contractShow struct {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
@@ -48,8 +47,7 @@ func (c *contractDiff) Run(env *term.Environment) error {
 
 func printTranslation(out io.Writer, from, to *contract.Contract) error {
 	translation := contractdoc.Translate(from, to)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	term.Printf(w, "%s\tas %s\tretryable\tcomes back as\n", from.Name, to.Name)
+	t := term.NewTable(out, from.Name, "as "+to.Name, "retryable", "comes back as")
 	for _, code := range translation.Codes {
 		retryable, back := yesNo(code.Retryable), "the same"
 		if code.AsRetryable != code.Retryable {
@@ -58,9 +56,9 @@ func printTranslation(out io.Writer, from, to *contract.Contract) error {
 		if code.Back != code.Code {
 			back = code.Back
 		}
-		term.Printf(w, "%s\t%s\t%s\t%s\n", code.Code, code.As, retryable, back)
+		t.Row(code.Code, code.As, retryable, back)
 	}
-	if err := w.Flush(); err != nil {
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	if len(translation.Lost) == 0 {

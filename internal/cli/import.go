@@ -25,7 +25,6 @@ import (
 	"github.com/recoursehq/recourse/internal/cli/client"
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
-	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/internal/upstream/openapi"
 )
 
@@ -187,9 +186,9 @@ func tellMany(out io.Writer, s *openapi.Survey) {
 		return
 	}
 	byCount := slices.SortedFunc(maps.Keys(tags), func(a, b string) int { return cmp.Or(cmp.Compare(tags[b], tags[a]), cmp.Compare(a, b)) })
-	term.Printf(out, ", or by tags, such as {methods: [GET], tags: [%s]}:\n\n", visible.Escape(byCount[0]))
+	term.Printf(out, ", or by tags, such as {methods: [GET], tags: [%s]}:\n\n", byCount[0])
 	for _, tag := range byCount {
-		term.Printf(out, "    %4d  %s\n", tags[tag], visible.Escape(tag))
+		term.Printf(out, "    %4d  %s\n", tags[tag], tag)
 	}
 }
 

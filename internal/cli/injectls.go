@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"text/tabwriter"
-
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/contractform"
@@ -24,21 +22,20 @@ func (*injectLs) Help() string {
 
 // Run prints one line per fault, or per code.
 func (c *injectLs) Run(env *term.Environment) error {
-	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
 	if c.Contract != "" {
 		found, err := load.Contract(c.Contract)
 		if err != nil {
 			return err
 		}
-		term.Printf(w, "CODE\tKIND\tWHEN\n")
+		t := term.NewTable(env.Stdout, "CODE", "KIND", "WHEN")
 		for _, code := range contractform.Of(found).Codes {
 			if !code.Open {
-				term.Printf(w, "%s\t%s\t%s\n", code.Code, code.Kind, code.When)
+				t.Row(code.Code, string(code.Kind), code.When)
 			}
 		}
-		return w.Flush()
+		return t.Flush()
 	}
-	term.Printf(w, "FAULT\tEFFECT\tWITH\tWHAT THE CLIENT SEES\n")
+	t := term.NewTable(env.Stdout, "FAULT", "EFFECT", "WITH", "WHAT THE CLIENT SEES")
 	for _, d := range inject.Menu() {
 		effect := string(d.Effects[0])
 		if len(d.Effects) > 1 {
@@ -48,7 +45,7 @@ func (c *injectLs) Run(env *term.Environment) error {
 		if d.Options != "" {
 			about += " (" + d.Options + ")"
 		}
-		term.Printf(w, "%s\t%s\t%s\t%s\n", d.Name, effect, d.Where, about)
+		t.Row(d.Name, effect, d.Where.String(), about)
 	}
-	return w.Flush()
+	return t.Flush()
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/policy/once"
-	"github.com/recoursehq/recourse/internal/privacy/visible"
 )
 
 // CallCommand calls a tool from the command line.
@@ -90,7 +89,7 @@ func (c *CallCommand) Run(ctx context.Context, env *term.Environment, command te
 		return fmt.Errorf("print the result: %w", err)
 	}
 	if c.JSON {
-		term.Printf(env.Stdout, "%s\n", visible.EscapeJSON(raw))
+		term.Printf(env.Stdout, "%s\n", raw)
 	}
 	if reading, failed := reader.Result(raw); failed {
 		if e := reading.Error(); e != nil && !c.JSON {
@@ -188,35 +187,26 @@ func isPlain(value any) bool {
 func printResult(out io.Writer, result *mcp.CallToolResult) error {
 	for _, block := range result.Content {
 		if text, ok := block.(*mcp.TextContent); ok {
-			term.Printf(out, "%s\n", visible.Escape(strings.TrimSuffix(text.Text, "\n")))
+			term.Printf(out, "%s\n", strings.TrimSuffix(text.Text, "\n"))
 			continue
 		}
-		raw, err := json.Marshal(block)
-		if err != nil {
-			return fmt.Errorf("print the result: %w", err)
+		if err := term.PrintJSON(out, block); err != nil {
+			return err
 		}
-		term.Printf(out, "%s\n", visible.EscapeJSON(raw))
 	}
 	if len(result.Content) > 0 || result.StructuredContent == nil {
 		return nil
 	}
-	raw, err := json.Marshal(result.StructuredContent)
-	if err != nil {
-		return fmt.Errorf("print the result: %w", err)
-	}
-	term.Printf(out, "%s\n", visible.EscapeJSON(raw))
-	return nil
+	return term.PrintJSON(out, result.StructuredContent)
 }
 
 // printSucceeded prints the items of a batch that succeeded, one per line: they are usable although the
 // call failed.
 func printSucceeded(out io.Writer, items []recourse.SucceededItem) error {
 	for _, item := range items {
-		raw, err := json.Marshal(item)
-		if err != nil {
-			return fmt.Errorf("print the items that succeeded: %w", err)
+		if err := term.PrintJSON(out, item); err != nil {
+			return err
 		}
-		term.Printf(out, "%s\n", visible.EscapeJSON(raw))
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"log/slog"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/cli/term"
-	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/recovery"
 )
 
@@ -66,24 +64,22 @@ type progress struct {
 // step shows a step.
 func (p *progress) step(_ context.Context, s recovery.Step) {
 	if p.json {
-		if raw, err := json.Marshal(s); err == nil {
-			term.Printf(p.out, "%s\n", visible.EscapeJSON(raw))
-		}
+		_ = term.PrintJSON(p.out, s)
 		return
 	}
 	switch s.Action {
 	case recovery.ActionWait:
-		term.Printf(p.out, "recourse: waiting %s before the next call: %s\n", recourse.FormatWait(s.Took), visible.Escape(s.Reason))
+		term.Printf(p.out, "recourse: waiting %s before the next call: %s\n", recourse.FormatWait(s.Took), s.Reason)
 	case recovery.ActionDecide:
 		if s.Repeat {
-			term.Printf(p.out, "recourse: attempt %d failed: %s\n", s.Attempt, visible.Escape(s.Failure.Sentence()))
+			term.Printf(p.out, "recourse: attempt %d failed: %s\n", s.Attempt, s.Failure.Sentence())
 		} else {
-			term.Printf(p.out, "recourse: after attempt %d: %s\n", s.Attempt, visible.Escape(s.Reason))
+			term.Printf(p.out, "recourse: after attempt %d: %s\n", s.Attempt, s.Reason)
 		}
 	case recovery.ActionVerify:
-		term.Printf(p.out, "recourse: asked %s whether the call took effect\n", visible.Escape(s.Tool))
+		term.Printf(p.out, "recourse: asked %s whether the call took effect\n", s.Tool)
 	case recovery.ActionPoll:
-		term.Printf(p.out, "recourse: asked %s how the work is going\n", visible.Escape(s.Tool))
+		term.Printf(p.out, "recourse: asked %s how the work is going\n", s.Tool)
 	case recovery.ActionCall, recovery.ActionConnect, recovery.ActionAnswer:
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse/internal/cli/term"
-	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/internal/upstream/many"
 )
 
@@ -32,7 +31,7 @@ func tellTargets(env *term.Environment, about mcp.Meta) {
 	_ = json.Unmarshal(raw, &targets) // anything in another form is not from a gateway
 	for _, name := range slices.Sorted(maps.Keys(targets)) {
 		for _, line := range targets[name].lines() {
-			term.Printf(env.Stderr, "recourse: %s\n", visible.Escape(name+": "+line))
+			term.Printf(env.Stderr, "recourse: %s: %s\n", name, line)
 		}
 	}
 }

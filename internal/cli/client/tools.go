@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/cli/term"
-	"github.com/recoursehq/recourse/internal/privacy/visible"
 )
 
 // ToolsCommand lists the tools of a server.
@@ -45,16 +44,16 @@ func (c *ToolsCommand) Run(ctx context.Context, env *term.Environment, command t
 			return fmt.Errorf("print the tool %s: %w", tool.Name, err)
 		}
 		if c.JSON {
-			term.Printf(env.Stdout, "%s\n", visible.EscapeJSON(raw))
+			term.Printf(env.Stdout, "%s\n", raw)
 			continue
 		}
 		reads := ""
 		if tool.Annotations != nil && tool.Annotations.ReadOnlyHint {
 			reads = "  reads"
 		}
-		term.Printf(env.Stdout, "%s\n", visible.Escape(tool.Name+"("+strings.Join(parametersIn(raw), ", ")+")"+reads))
+		term.Printf(env.Stdout, "%s(%s)%s\n", tool.Name, strings.Join(parametersIn(raw), ", "), reads)
 		if about := term.FirstSentence(tool.Description); about != "" {
-			term.Printf(env.Stdout, "    %s\n", visible.Escape(about))
+			term.Printf(env.Stdout, "    %s\n", about)
 		}
 	}
 	return nil

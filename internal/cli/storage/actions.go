@@ -10,7 +10,6 @@ import (
 	"os/user"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/cli/load"
@@ -53,7 +52,7 @@ func (c *ActionsCommand) Run(ctx context.Context, env *term.Environment) error {
 	}
 	if c.JSON {
 		for _, a := range all {
-			if err := printJSONLine(env.Stdout, a); err != nil {
+			if err := term.PrintJSON(env.Stdout, a); err != nil {
 				return err
 			}
 		}
@@ -63,16 +62,15 @@ func (c *ActionsCommand) Run(ctx context.Context, env *term.Environment) error {
 		term.Printf(env.Stderr, "recourse: the journal has no such actions\n")
 		return nil
 	}
-	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
-	term.Printf(w, "DONE (UTC)\tWHO\tWHAT\tON\tFROM\n")
+	t := term.NewTable(env.Stdout, "DONE (UTC)", "WHO", "WHAT", "ON", "FROM")
 	for _, a := range all {
 		on := make([]string, 0, len(a.On))
 		for _, name := range slices.Sorted(maps.Keys(a.On)) {
-			on = append(on, name+"="+cell(a.On[name]))
+			on = append(on, name+"="+cmp.Or(a.On[name], "-"))
 		}
-		term.Printf(w, "%s\t%s\t%s\t%s\t%s\n", at(a.At), cell(a.Operator), cell(a.What), cmp.Or(strings.Join(on, " "), "-"), cell(a.From))
+		t.Row(at(a.At), a.Operator, a.What, strings.Join(on, " "), a.From)
 	}
-	return w.Flush()
+	return t.Flush()
 }
 
 // acted notes in the journal what the user of a command has done: on are names and values, one after the other.

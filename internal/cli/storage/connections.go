@@ -1,20 +1,16 @@
 package storage
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/privacy/seal"
-	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/internal/store"
 )
 
@@ -60,7 +56,7 @@ func (c *connectionsLSCommand) Run(ctx context.Context, env *term.Environment) e
 	all := connection.AccountsOf(rows, pending)
 	if c.JSON {
 		for _, one := range all {
-			if err := printJSON(env, one); err != nil {
+			if err := term.PrintJSON(env.Stdout, one); err != nil {
 				return err
 			}
 		}
@@ -70,17 +66,12 @@ func (c *connectionsLSCommand) Run(ctx context.Context, env *term.Environment) e
 		term.Printf(env.Stderr, "recourse: there are no connections\n")
 		return nil
 	}
-	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
-	term.Printf(w, "PROVIDER\tOWNER\tSTATE\tEXPIRES\tENDS\tSCOPES\n")
+	t := term.NewTable(env.Stdout, "PROVIDER", "OWNER", "STATE", "EXPIRES", "ENDS", "SCOPES")
 	for _, one := range all {
-		term.Printf(w, "%s\t%s\t%s\t%s\t%s\t%s\n",
-			cell(one.Provider), cell(one.Owner), stateOf(one), day(one.Expires), day(one.Ends), cell(strings.Join(one.Scopes, " ")))
+		t.Row(one.Provider, one.Owner, stateOf(one), day(one.Expires), day(one.Ends), strings.Join(one.Scopes, " "))
 	}
-	return w.Flush()
+	return t.Flush()
 }
-
-// cell returns a text from the store with control characters escaped; "-" if it is empty.
-func cell(text string) string { return cmp.Or(visible.Escape(text), "-") }
 
 func stateOf(c connection.Account) string {
 	if c.Reason == "" {
@@ -94,16 +85,6 @@ func day(at time.Time) string {
 		return "-"
 	}
 	return at.UTC().Format("2006-01-02 15:04")
-}
-
-// printJSON prints the public part of a connection.
-func printJSON(env *term.Environment, c connection.Account) error {
-	text, err := json.Marshal(c)
-	if err != nil {
-		return fmt.Errorf("print a connection: %w", err)
-	}
-	term.Printf(env.Stdout, "%s\n", text)
-	return nil
 }
 
 // aConnection identifies a connection.
@@ -146,7 +127,7 @@ func (c *connectionsShowCommand) Run(ctx context.Context, env *term.Environment)
 	if one == nil {
 		return c.none()
 	}
-	return printJSON(env, connection.AccountOf(one))
+	return term.PrintJSON(env.Stdout, connection.AccountOf(one))
 }
 
 // connectionsDisconnectCommand removes a connection.

@@ -76,7 +76,7 @@ func (c *ExplainCommand) Run(ctx context.Context, env *term.Environment) error {
 		if said.Contracts, err = forms(reading, set, shown, of); err != nil {
 			return err
 		}
-		return printJSONLine(env.Stdout, said)
+		return term.PrintJSON(env.Stdout, said)
 	}
 	out := env.Painter(env.Stdout)
 	printLines(out, reading.Lines(set, of))
@@ -157,7 +157,7 @@ func (c *ExplainCommand) explainRequest(ctx context.Context, env *term.Environme
 	}
 	for i, call := range calls {
 		if c.JSON {
-			if err := printJSONLine(env.Stdout, call); err != nil {
+			if err := term.PrintJSON(env.Stdout, call); err != nil {
 				return err
 			}
 			continue

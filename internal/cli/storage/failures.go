@@ -5,14 +5,12 @@ package storage
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -20,7 +18,6 @@ import (
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/ops/explain"
 	"github.com/recoursehq/recourse/internal/ops/journal"
-	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/internal/store"
 	"github.com/recoursehq/recourse/internal/yaml/nearest"
 )
@@ -141,7 +138,7 @@ const tableWidth = 140
 func (c *FailuresCommand) print(env *term.Environment, calls []*journal.Row, heading bool) error {
 	if c.JSON {
 		for _, call := range calls {
-			if err := printJSONLine(env.Stdout, call); err != nil {
+			if err := term.PrintJSON(env.Stdout, call); err != nil {
 				return err
 			}
 		}
@@ -153,14 +150,14 @@ func (c *FailuresCommand) print(env *term.Environment, calls []*journal.Row, hea
 		}
 		return nil
 	}
-	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
+	t := term.NewTable(env.Stdout)
 	if heading {
-		term.Printf(w, "ENDED (UTC)\tREQUEST\tSERVER\tTOOL\tKIND\tORIGIN\tEFFECT\tSENT\tTOOK\tMESSAGE\n")
+		t.Row("ENDED (UTC)", "REQUEST", "SERVER", "TOOL", "KIND", "ORIGIN", "EFFECT", "SENT", "TOOK", "MESSAGE")
 	}
 	for _, call := range calls {
-		term.Printf(w, "%s\n", strings.TrimRight(strings.Join(cellsOf(call), "\t"), "\t "))
+		t.Row(cellsOf(call)...)
 	}
-	return w.Flush()
+	return t.Flush()
 }
 
 // printParagraph prints a call for a terminal of so many columns.
@@ -186,17 +183,7 @@ func cellsOf(call *journal.Row) []string {
 		cells[9] = term.FirstSentence(f.Sentence())
 	}
 	for i, cell := range cells {
-		cells[i] = visible.Escape(strings.Join(strings.Fields(cell), " "))
+		cells[i] = strings.Join(strings.Fields(cell), " ")
 	}
 	return cells
-}
-
-// printJSONLine prints a line of JSON, which may contain output of servers and clients.
-func printJSONLine(w io.Writer, what any) error {
-	raw, err := json.Marshal(what)
-	if err != nil {
-		return fmt.Errorf("print what is known: %w", err)
-	}
-	term.Printf(w, "%s\n", visible.EscapeJSON(raw))
-	return nil
 }

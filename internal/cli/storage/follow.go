@@ -8,7 +8,6 @@ import (
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/ops/journal"
 	"github.com/recoursehq/recourse/internal/pause"
-	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/internal/store"
 )
 
@@ -92,7 +91,7 @@ func (c *FailuresCommand) follow(ctx context.Context, env *term.Environment, nex
 func tellFault(env *term.Environment, before, now error) {
 	switch {
 	case before == nil && now != nil:
-		term.Printf(env.Stderr, "recourse: cannot read the journal now: %s\n", visible.Escape(now.Error()))
+		term.Printf(env.Stderr, "recourse: cannot read the journal now: %s\n", now.Error())
 	case before != nil && now == nil:
 		term.Printf(env.Stderr, "recourse: reading the journal again\n")
 	}

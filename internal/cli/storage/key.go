@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/cli/load"
@@ -110,17 +109,16 @@ func (c *keyLsCommand) Run(ctx context.Context, env *term.Environment) error {
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
-	term.Printf(w, "ID\tNAME\tORG\tROLES\tCREATED\tLAST USED\tSTATE\n")
+	t := term.NewTable(env.Stdout, "ID", "NAME", "ORG", "ROLES", "CREATED", "LAST USED", "STATE")
 	for _, key := range keys {
 		used := "never"
 		if !key.LastUsed.IsZero() {
 			used = key.LastUsed.UTC().Format("2006-01-02 15:04")
 		}
-		term.Printf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", key.ID, key.Name, key.Org, strings.Join(key.Roles, ","),
+		t.Row(key.ID, key.Name, key.Org, strings.Join(key.Roles, ","),
 			key.Created.UTC().Format(time.DateOnly), used, keyState(key, time.Now()))
 	}
-	return w.Flush()
+	return t.Flush()
 }
 
 func keyState(key *store.Key, now time.Time) string {

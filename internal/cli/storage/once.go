@@ -1,18 +1,15 @@
 package storage
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/policy/once"
-	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/internal/store"
 )
 
@@ -49,19 +46,17 @@ func (c *onceLsCommand) Run(ctx context.Context, env *term.Environment) error {
 	if c.All {
 		states = append(states, once.Answered)
 	}
-	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
-	term.Printf(w, "ID\tSERVER\tTOOL\tCALLER\tSTATE\tSINCE\tREQUEST\n")
+	t := term.NewTable(env.Stdout, "ID", "SERVER", "TOOL", "CALLER", "STATE", "SINCE", "REQUEST")
 	for _, state := range states {
 		rows, err := s.Once().List(ctx, &store.OnceFilter{State: string(state), Server: c.Server, Tool: c.Tool})
 		if err != nil {
 			return err
 		}
 		for _, r := range rows {
-			term.Printf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID[:shownID], visible.Escape(r.Server), visible.Escape(r.Tool),
-				cmp.Or(visible.Escape(r.Caller), "-"), r.State, at(r.Changed), r.RequestID)
+			t.Row(r.ID[:shownID], r.Server, r.Tool, r.Caller, string(r.State), at(r.Changed), r.RequestID)
 		}
 	}
-	return w.Flush()
+	return t.Flush()
 }
 
 // shownID is how much of an id is shown: enough to tell calls apart.
@@ -105,7 +100,7 @@ func (c *onceShowCommand) Run(ctx context.Context, env *term.Environment) error 
 		return err
 	}
 	defer s.Close()
-	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
+	t := term.NewTable(env.Stdout)
 	for _, line := range [][2]string{
 		{"id", r.ID},
 		{"server", r.Server},
@@ -120,10 +115,10 @@ func (c *onceShowCommand) Run(ctx context.Context, env *term.Environment) error 
 		{"answer", answerOf(r)},
 	} {
 		if line[1] != "" {
-			term.Printf(w, "%s\t%s\n", line[0], visible.Escape(line[1]))
+			t.Row(line[0], line[1])
 		}
 	}
-	return w.Flush()
+	return t.Flush()
 }
 
 func at(t time.Time) string { return t.UTC().Format(time.DateTime) }

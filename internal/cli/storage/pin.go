@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/recoursehq/recourse/internal/cli/load"
 	"github.com/recoursehq/recourse/internal/cli/term"
 	"github.com/recoursehq/recourse/internal/policy/pin"
-	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/internal/store"
 )
 
@@ -47,8 +45,7 @@ func (c *pinLsCommand) Run(ctx context.Context, env *term.Environment) error {
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
-	term.Printf(w, "SERVER\tTOOL\tSTATE\tSINCE\n")
+	table := term.NewTable(env.Stdout, "SERVER", "TOOL", "STATE", "SINCE")
 	for _, server := range slices.Sorted(maps.Keys(servers)) {
 		if servers[server] == 0 && !c.All {
 			continue
@@ -59,11 +56,11 @@ func (c *pinLsCommand) Run(ctx context.Context, env *term.Environment) error {
 		}
 		for _, name := range slices.Sorted(maps.Keys(r.Tools)) {
 			if t := r.Tools[name]; c.All || t.Change() != "" {
-				term.Printf(w, "%s\t%s\t%s\t%s\n", server, visible.Escape(name), cmp.Or(t.Change(), "pinned"), at(t.Changed))
+				table.Row(server, name, cmp.Or(t.Change(), "pinned"), at(t.Changed))
 			}
 		}
 	}
-	return w.Flush()
+	return table.Flush()
 }
 
 // pinned are the tools of a server, or one of them.
@@ -84,7 +81,7 @@ func (c *pinned) open(ctx context.Context, env *term.Environment) (*store.Store,
 	switch {
 	case err != nil:
 	case r.Revision == 0:
-		err = term.Hint(fmt.Errorf("nothing is pinned of a server %s", visible.Escape(c.Server)),
+		err = term.Hint(fmt.Errorf("nothing is pinned of a server %s", c.Server),
 			"`recourse pin ls --all` lists what is pinned")
 	case c.Tool != "" && r.Tools[c.Tool] == nil:
 		err = term.Hint(fmt.Errorf("%s has no such tool", c.Server), "`recourse pin ls --all` lists the tools")
@@ -118,7 +115,7 @@ func (c *pinShowCommand) Run(ctx context.Context, env *term.Environment) error {
 		if c.Tool != "" && c.Tool != name || c.Tool == "" && t.Change() == "" {
 			continue
 		}
-		term.Printf(env.Stdout, "%s (%s)\n", visible.Escape(name), cmp.Or(t.Change(), "pinned"))
+		term.Printf(env.Stdout, "%s (%s)\n", name, cmp.Or(t.Change(), "pinned"))
 		showDifference(env, t)
 	}
 	return nil
@@ -127,16 +124,15 @@ func (c *pinShowCommand) Run(ctx context.Context, env *term.Environment) error {
 // showDifference prints the values by which the definitions of a tool differ, each with its place.
 func showDifference(env *term.Environment, t *pin.Pin) {
 	for _, v := range t.Values() {
-		place := visible.Escape(v.Place)
 		if t.Change() == "" {
-			term.Printf(env.Stdout, "    %s: %s\n", place, visible.Escape(v.Was))
+			term.Printf(env.Stdout, "    %s: %s\n", v.Place, v.Was)
 			continue
 		}
 		if v.Was != "" && v.Was != v.Is {
-			term.Printf(env.Stdout, "  - %s: %s\n", place, visible.Escape(v.Was))
+			term.Printf(env.Stdout, "  - %s: %s\n", v.Place, v.Was)
 		}
 		if v.Is != "" && v.Was != v.Is {
-			term.Printf(env.Stdout, "  + %s: %s\n", place, visible.Escape(v.Is))
+			term.Printf(env.Stdout, "  + %s: %s\n", v.Place, v.Is)
 		}
 	}
 }
@@ -168,7 +164,7 @@ func (c *pinAcceptCommand) Run(ctx context.Context, env *term.Environment) error
 	}
 	slices.Sort(accepted)
 	for _, name := range accepted {
-		term.Printf(env.Stdout, "accepted: %s\n", visible.Escape(name))
+		term.Printf(env.Stdout, "accepted: %s\n", name)
 	}
 	return acted(ctx, s, store.ActionAccepted, "server", c.Server, "tools", fmt.Sprint(accepted))
 }

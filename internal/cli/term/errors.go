@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/privacy/visible"
 	"github.com/recoursehq/recourse/internal/yaml/strictyaml"
 )
 
@@ -77,14 +76,14 @@ func Report(out Painter, err error) {
 // reportChoices prints what a question suggests as its answer.
 func reportChoices(out Painter, q *recourse.NeedsInput) {
 	for _, field := range slices.Sorted(maps.Keys(q.Suggestions)) {
-		out.hintf("%s", visible.Escape(field+": "+strings.Join(q.Suggestions[field], ", ")))
+		out.hintf("%s: %s", field, strings.Join(q.Suggestions[field], ", "))
 	}
 	for _, o := range q.Options {
 		text := o.Label + ": " + strings.TrimPrefix(o.Field+"=", "=") + o.Value
 		if o.Description != "" {
 			text += " (" + strings.TrimSuffix(o.Description, ".") + ")"
 		}
-		out.Printf(Plain, "%s\n", visible.Escape(text))
+		out.Printf(Plain, "%s\n", text)
 	}
 }
 
@@ -92,7 +91,7 @@ func reportChoices(out Painter, q *recourse.NeedsInput) {
 func (e *CallError) report(out Painter) {
 	failed, ok := e.Failure.(*recourse.Error)
 	if !ok {
-		out.errorf("%s", visible.Escape(strings.TrimSuffix(e.Failure.Error(), ".")))
+		out.errorf("%s", strings.TrimSuffix(e.Failure.Error(), "."))
 		if question, ok := e.Failure.(*recourse.NeedsInput); ok {
 			reportChoices(out, question)
 		}
@@ -102,10 +101,10 @@ func (e *CallError) report(out Painter) {
 	if failed.Code != "" {
 		code = " (" + failed.Code + ")"
 	}
-	out.errorf("%s%s", visible.Escape(strings.TrimSuffix(failed.Sentence(), ".")), visible.Escape(code))
+	out.errorf("%s%s", strings.TrimSuffix(failed.Sentence(), "."), code)
 	for _, item := range failed.Failed {
 		if item.Error != nil {
-			out.Printf(Plain, "%s\n", visible.Escape(joined(item.ID, item.Error.Code, strings.TrimSuffix(item.Error.Sentence(), "."))))
+			out.Printf(Plain, "%s\n", joined(item.ID, item.Error.Code, strings.TrimSuffix(item.Error.Sentence(), ".")))
 		}
 	}
 	for _, m := range failed.Missing {
@@ -114,14 +113,14 @@ func (e *CallError) report(out Painter) {
 			what += " (" + m.Impact + ")"
 		}
 		if said := joined(what, strings.TrimSuffix(m.Message, ".")); said != "" {
-			out.Printf(Plain, "missing: %s\n", visible.Escape(said))
+			out.Printf(Plain, "missing: %s\n", said)
 		}
 	}
 	if len(failed.MissingScopes) > 0 {
-		out.Printf(Plain, "missing scopes: %s\n", visible.Escape(strings.Join(failed.MissingScopes, ", ")))
+		out.Printf(Plain, "missing scopes: %s\n", strings.Join(failed.MissingScopes, ", "))
 	}
 	for _, hint := range failed.Hints {
-		out.hintf("%s", visible.Escape(strings.TrimSuffix(hint, ".")))
+		out.hintf("%s", strings.TrimSuffix(hint, "."))
 	}
 }
 

@@ -1,6 +1,7 @@
 package term
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -11,6 +12,16 @@ import (
 // Printf prints text that may contain output of a server.
 func Printf(w io.Writer, format string, args ...any) {
 	_, _ = io.WriteString(w, shown(fmt.Sprintf(format, args...))) // errors do not matter if the terminal is gone
+}
+
+// PrintJSON prints a value on a line of its own.
+func PrintJSON(w io.Writer, value any) error {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("print it as JSON: %w", err)
+	}
+	Printf(w, "%s\n", raw)
+	return nil
 }
 
 // shown escapes what a terminal would obey, and characters that nobody sees or that change how others look, the way JSON does: a
