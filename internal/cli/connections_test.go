@@ -31,16 +31,18 @@ func TestConnections(t *testing.T) {
 		}
 	}
 	write("'the first key, of more than 32 characters'")
-	run := func(want int, args ...string) string {
+	recourse := func(want int, args ...string) string {
 		t.Helper()
 		var out output
-		code := cli.Run(t.Context(), cli.Environment{
-			Args: append([]string{"connections"}, append(args, "-c", file)...), Stdout: &out, Stderr: &out, LookupEnv: os.LookupEnv,
-		})
+		code := cli.Run(t.Context(), cli.Environment{Args: append(args, "-c", file), Stdout: &out, Stderr: &out, LookupEnv: os.LookupEnv})
 		if code != want {
-			t.Fatalf("connections %v: exit code %d, want %d\n%s", args, code, want, &out)
+			t.Fatalf("%v: exit code %d, want %d\n%s", args, code, want, &out)
 		}
 		return out.String()
+	}
+	run := func(want int, args ...string) string {
+		t.Helper()
+		return recourse(want, append([]string{"connections"}, args...)...)
 	}
 	if got := run(cli.ExitFailure, "ls"); !strings.Contains(got, "a gateway makes it") {
 		t.Errorf("without a store: %s", got)
@@ -103,6 +105,9 @@ func TestConnections(t *testing.T) {
 	}
 	if got := run(cli.ExitFailure, "disconnect", "deere", "anybody"); !strings.Contains(got, "connections ls") {
 		t.Errorf("disconnect: %s", got)
+	}
+	if got := recourse(cli.ExitOK, "actions"); strings.Count(got, "sealed tokens again") != 1 || !strings.Contains(got, "disconnected an account") {
+		t.Errorf("actions: %s", got)
 	}
 	stop()
 	if code := <-ended; code != cli.ExitOK {

@@ -16,11 +16,12 @@ type Action struct {
 	On       map[string]string `json:"on,omitempty"` // such as the server and the tool
 }
 
-// What operators do both in the console and by a command.
+// What operators do by a command, most of it also in the console.
 const (
 	ActionSettled      = "settled a call that is made once"
 	ActionAccepted     = "accepted changes of a server's tools"
 	ActionDisconnected = "disconnected an account"
+	ActionRekeyed      = "sealed tokens again"
 )
 
 const (

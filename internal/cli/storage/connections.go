@@ -210,8 +210,11 @@ func (c *connectionsRekeyCommand) Run(ctx context.Context, env *term.Environment
 		left = errors.Join(left, err)
 	}
 	term.Printf(env.Stdout, "%d of %d tokens are sealed with another key now: %s\n", changed, len(all), by.KeyID())
-	if left != nil {
-		return term.Hint(left, "keep the old keys in connection_keys, and run this again")
+	if changed > 0 {
+		err = acted(ctx, s, store.ActionRekeyed, "tokens", fmt.Sprint(changed), "key", by.KeyID())
 	}
-	return nil
+	if left != nil {
+		return term.Hint(errors.Join(left, err), "keep the old keys in connection_keys, and run this again")
+	}
+	return err
 }
