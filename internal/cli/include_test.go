@@ -183,6 +183,18 @@ func TestIncludeTooMany(t *testing.T) {
 	}
 }
 
+// A file that is too large is not read.
+func TestIncludeTooLarge(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, map[string]string{"recourse.yaml": "include: [servers]\n", "servers/a.yaml": fmt.Sprintf(aServer, "farm")})
+	if err := os.Truncate(f.path("servers/a.yaml"), 1<<40); err != nil { // it takes no room
+		t.Skip(err)
+	}
+	if code, _, stderr := f.run("serve", "--check"); code != cli.ExitUsage || !strings.Contains(stderr, "the included files are larger than 16MiB in all") {
+		t.Errorf("%d\n%s", code, stderr)
+	}
+}
+
 // A reload follows included files: those that change, come and go. One that cannot be read keeps the old configuration.
 func TestReloadFollowsIncludedFiles(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,7 @@ type includer struct {
 	opts        Options
 	own, folder string          // the configuration and its folder, without links
 	files       map[string]bool // that are part of it, without links
-	bytes       int
+	bytes       int64
 }
 
 func include(doc *strictyaml.Document, name string, opts Options) {
@@ -117,12 +117,19 @@ func (in *includer) file(item *strictyaml.Node, file string) bool {
 		return true
 	}
 	in.files[target] = true
-	if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() {
-		in.doc.Reportf(at, "", "%s is not a file", file)
-		return true
+	var size int64 // before it is read; what it is then counts
+	if info, err := os.Stat(target); err == nil {
+		if size = info.Size(); !info.Mode().IsRegular() {
+			in.doc.Reportf(at, "", "%s is not a file", file)
+			return true
+		}
 	}
-	src, err := in.opts.ReadFile(file)
-	if in.bytes += len(src); in.bytes > maxIncluded {
+	var src []byte
+	if size <= maxIncluded {
+		src, err = in.opts.ReadFile(file)
+		size = int64(len(src))
+	}
+	if in.bytes += size; in.bytes > maxIncluded {
 		in.doc.Reportf(at, "", "the included files are larger than %s in all", strictyaml.Size(maxIncluded))
 		return false
 	}

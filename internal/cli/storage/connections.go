@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -211,7 +212,7 @@ func (c *connectionsRekeyCommand) Run(ctx context.Context, env *term.Environment
 	}
 	term.Printf(env.Stdout, "%d of %d tokens are sealed with another key now: %s\n", changed, len(all), by.KeyID())
 	if changed > 0 {
-		err = acted(ctx, s, store.ActionRekeyed, "tokens", fmt.Sprint(changed), "key", by.KeyID())
+		err = acted(ctx, s, store.ActionRekeyed, "tokens", strconv.Itoa(changed), "key", by.KeyID())
 	}
 	if left != nil {
 		return term.Hint(errors.Join(left, err), "keep the old keys in connection_keys, and run this again")
