@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"math"
 	"net/http"
 	"slices"
@@ -23,9 +22,8 @@ func authorize(c *call, next next) *failure {
 	if c.on.grants == nil || !c.req.asks() && !c.req.notifiesOfUnknown() {
 		return next(c)
 	}
-	may := c.permission()
-	for _, use := range may.uses() {
-		if f := may.permit(&use, &c.reply); f != nil {
+	for _, use := range c.uses() {
+		if f := c.permit(&use); f != nil {
 			return f
 		}
 	}
@@ -45,39 +43,25 @@ func (r *request) notifiesOfUnknown() bool {
 	return true
 }
 
-// A permission is what a caller may do at an endpoint, as far as it is known what the tools do.
-type permission struct {
-	ctx    context.Context
-	on     *endpoint
-	req    *request
-	who    *caller
-	rule   *rule
-	member *memberConn // whose endpoint it is, in a nested call
-}
-
-func (c *call) permission() permission {
-	return permission{ctx: c.ctx, on: c.on, req: &c.req, who: &c.who, rule: &c.rule, member: c.member}
-}
-
 // permit returns why the caller may not do that, or nil.
-func (p permission) permit(use *grant.Use, reply *answer.Reply) *failure {
-	d := p.on.grants.Decide(&p.who.verified, use)
+func (c *call) permit(use *grant.Use) *failure {
+	d := c.on.grants.Decide(&c.who.verified, use)
 	switch {
 	case d.Allowed:
 		return nil
-	case len(d.Lacks) > 0 && !reply.Started && !p.req.stdio && p.member == nil:
-		refusal := auth.MissingScope(slices.Concat(p.who.verified.Scopes, d.Lacks), d.Lacks)
-		p.on.challenge(p.req, reply.Header(), "insufficient_scope", refusal)
+	case len(d.Lacks) > 0 && !c.reply.Started && !c.req.stdio && c.member == nil:
+		refusal := auth.MissingScope(slices.Concat(c.who.verified.Scopes, d.Lacks), d.Lacks)
+		c.on.challenge(&c.req, c.reply.Header(), "insufficient_scope", refusal)
 		e := refusal.Record.WithOrigin(recourse.OriginCaller)
 		return &failure{Err: e, Refusal: true, At: contract.AtSession, Status: http.StatusForbidden, OfCaller: true}
 	}
-	what := "use " + p.req.msg.Method
+	what := "use " + c.req.msg.Method
 	if use.Tool != "" {
 		what = "call " + use.Tool
 	}
-	e := p.who.forbidden(what)
-	if use.Tool != "" && p.on.lets(p.who, use.Tool, use.ReadOnly) {
-		e = e.WithMessage("%s may not %s with these arguments.", p.who.verified.Name, what)
+	e := c.who.forbidden(what)
+	if use.Tool != "" && c.on.lets(&c.who, use.Tool, use.ReadOnly) {
+		e = e.WithMessage("%s may not %s with these arguments.", c.who.verified.Name, what)
 	}
 	return answer.Settled(e.CausedBy(d.Cause))
 }
@@ -90,8 +74,8 @@ func (who *caller) forbidden(what string) *recourse.Error {
 
 // uses returns what the request needs permission for, all of it. Opening a session, listing tools and keeping a
 // connection alive need none, and neither does hearing that a list has changed.
-func (p permission) uses() []grant.Use {
-	m := p.req.msg
+func (c *call) uses() []grant.Use {
+	m := c.req.msg
 	switch m.Method {
 	case wire.MethodInitialize, wire.MethodPing, wire.MethodDiscover, wire.MethodToolsList, wire.MethodSetLevel:
 		return nil
@@ -101,9 +85,9 @@ func (p permission) uses() []grant.Use {
 		}
 		return []grant.Use{{Resources: true}}
 	case wire.MethodToolsCall:
-		readOnly := p.rule.nature == retry.Reads
-		if p.on.many != nil && p.on.grants.Conditional() {
-			readOnly = p.memberReads(m.Name)
+		readOnly := c.rule.nature == retry.Reads
+		if c.on.many != nil && c.on.grants.Conditional() {
+			readOnly = c.memberReads(m.Name)
 		}
 		return []grant.Use{{Tool: m.Name, ReadOnly: readOnly, Arguments: m.Arguments}}
 	case wire.MethodPromptsList, wire.MethodPromptsGet:
@@ -160,13 +144,13 @@ func (on *endpoint) lets(who *caller, tool string, readOnly bool) bool {
 
 // unknownTool returns why a tool that the server does not list cannot be called. It names no tool that the
 // caller may not see.
-func (p permission) unknownTool() *recourse.Error {
-	name, list := p.req.msg.Name, &p.rule.list.List
-	if p.on.grants != nil && !p.on.lets(p.who, name, false) {
-		return p.who.forbidden("call " + name)
+func (c *call) unknownTool() *recourse.Error {
+	name, list := c.req.msg.Name, &c.rule.list.List
+	if c.on.grants != nil && !c.on.lets(&c.who, name, false) {
+		return c.who.forbidden("call " + name)
 	}
-	seen := slices.DeleteFunc(slices.Clone(list.Names), func(local string) bool { return !p.sees(list.Tools[local]) })
-	return p.member.noneNamed(name, seen)
+	seen := slices.DeleteFunc(slices.Clone(list.Names), func(local string) bool { return !c.sees(list.Tools[local]) })
+	return c.member.noneNamed(name, seen)
 }
 
 // noneNamed returns the failure for a tool that is not among these names. A nil member's are the server's own.
@@ -182,14 +166,14 @@ func (m *memberConn) noneNamed(name string, names []string) *recourse.Error {
 }
 
 // sees reports whether the caller may call a tool that the server lists.
-func (p permission) sees(t *toolcall.Entry) bool {
-	if p.on.grants == nil {
+func (c *call) sees(t *toolcall.Entry) bool {
+	if c.on.grants == nil {
 		return true
 	}
-	if p.on.many != nil {
-		return p.on.lets(p.who, t.Name, p.memberReads(t.Name))
+	if c.on.many != nil {
+		return c.on.lets(&c.who, t.Name, c.memberReads(t.Name))
 	}
-	return p.on.lets(p.who, t.Name, p.on.natureOf(t.Name, p.on.entry.Tool(t.Name), t) == retry.Reads)
+	return c.on.lets(&c.who, t.Name, c.on.natureOf(t.Name, c.on.entry.Tool(t.Name), t) == retry.Reads)
 }
 
 // editsList reports whether the answer to a request is a list of tools that is not passed on as it is.
@@ -203,7 +187,7 @@ func (on *endpoint) editsLists() bool {
 
 // editList returns a message with the tools as its caller sees them, if it answers tools/list. Caches must not share what not
 // everybody sees.
-func (p permission) editList(text []byte) []byte {
+func (c *call) editList(text []byte) []byte {
 	list := json.Lookup(text, "/result/tools")
 	if list.Kind() != '[' {
 		return text
@@ -211,14 +195,14 @@ func (p permission) editList(text []byte) []byte {
 	all, _ := json.Items(list, math.MaxInt)
 	kept := all[:0]
 	for _, raw := range all {
-		if raw = p.listedTool(raw); raw != nil {
+		if raw = c.listedTool(raw); raw != nil {
 			kept = append(kept, raw)
 		}
 	}
 	return json.Change(text, "result", func(result json.Value) json.Value {
-		kept = p.on.withStatus(kept, result)
+		kept = c.on.withStatus(kept, result)
 		result = json.Change(result, "tools", func(json.Value) json.Value { return json.Array(kept) })
-		if p.on.grants == nil {
+		if c.on.grants == nil {
 			return result
 		}
 		return json.Change(result, "cacheScope", func(json.Value) json.Value { return json.Value(`"private"`) })

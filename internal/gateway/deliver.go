@@ -134,7 +134,7 @@ func passStream(c *call) *failure {
 			event = event.Changed(answer.WithoutRecord(event.Data))
 		}
 		if c.on.editsLists() && event.First && event.Complete && json.Lookup(event.Data, "/result/tools") != nil {
-			event = event.Changed(c.permission().editList(listRequest{c}.pinned(event.Data, true))) // the rest of an answer
+			event = event.Changed(c.editList(listRequest{c}.pinned(event.Data, true))) // the rest of an answer
 		}
 		if c.hearsPins() {
 			event = c.agreeing(event)

@@ -46,7 +46,7 @@ func hedge(a *attempt, try try) end {
 		return one.race(try).finish(true)
 	}
 	winner := one
-	c.reporter().during(func() { winner = one.race(try) })
+	c.during(func() { winner = one.race(try) })
 	return winner.finish(true)
 }
 

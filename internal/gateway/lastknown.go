@@ -60,7 +60,7 @@ func lastKnown(c *call, next next) *failure {
 	}
 	text := wire.AppendResult(nil, c.req.msg.ID, result)
 	if c.on.editsList(&c.req) {
-		text = c.permission().editList(listRequest{c}.pinned(text, true))
+		text = c.editList(listRequest{c}.pinned(text, true))
 	}
 	c.reply.Message(http.StatusOK, c.req.msg.ID, text)
 	return nil

@@ -187,15 +187,15 @@ func (r *request) modernMeta() json.Value {
 
 // memberReads reports whether a tool that clients call offered only reads, by what is known of all servers
 // that may have it.
-func (p permission) memberReads(offered string) bool {
-	known, r := false, p.who.request(p.req.upstreamHeader(p.on, p.who, p.rule), nil)
-	r.Message = &wire.Message{Meta: p.req.modernMeta()}
-	for i, m := range p.on.many.members {
+func (c *call) memberReads(offered string) bool {
+	known, r := false, c.who.request(c.req.upstreamHeader(c.on, &c.who, &c.rule), nil)
+	r.Message = &wire.Message{Meta: c.req.modernMeta()}
+	for i, m := range c.on.many.members {
 		local, ok := m.names.Local(offered)
 		if !ok {
 			continue
 		}
-		raw, listed := p.on.many.conn.Listed(p.ctx, r, p.on.many.options.Servers[i], local)
+		raw, listed := c.on.many.conn.Listed(c.ctx, r, c.on.many.options.Servers[i], local)
 		if listed && raw == nil {
 			continue // it has no such tool
 		}

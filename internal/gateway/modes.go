@@ -98,10 +98,10 @@ func (c *call) edit(text []byte) []byte {
 	}
 	c.start.hear(text)
 	if c.on.editsList(&c.req) {
-		text = c.permission().editList(text)
+		text = c.editList(text)
 	}
 	if failures.Asks(text, c.in.Signs) { // of a question, which may well be about addresses and paths, only credentials are masked
-		text = c.masker().As(redact.Secrets).Message(c.binding().bind(text, c.in.Signs))
+		text = c.masker().As(redact.Secrets).Message(c.bindState(text, c.in.Signs))
 	}
 	return text
 }

@@ -383,14 +383,14 @@ func withoutAgain(arguments json.Value) json.Value {
 }
 
 // listedTool returns a tool of the server's list as the caller sees it; nil if the caller does not.
-func (p permission) listedTool(raw json.Value) json.Value {
+func (c *call) listedTool(raw json.Value) json.Value {
 	tool := toollist.ReadTool(raw)
 	switch {
-	case tool == nil && p.on.grants == nil:
+	case tool == nil && c.on.grants == nil:
 		return raw
-	case tool == nil, !p.sees(tool):
+	case tool == nil, !c.sees(tool):
 		return nil
 	default:
-		return p.on.withAgain(raw, tool)
+		return c.on.withAgain(raw, tool)
 	}
 }

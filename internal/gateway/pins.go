@@ -88,7 +88,7 @@ func (a listRequest) refuseUnpinned() *failure {
 	case c.rule.list == nil:
 		return answer.Settled(c.member.noneNamed(c.req.msg.Name, nil))
 	default:
-		return answer.Settled(c.permission().unknownTool())
+		return answer.Settled(c.unknownTool())
 	}
 }
 

@@ -25,7 +25,7 @@ func route(c *call, next next) *failure {
 		c.routeDelivery()
 		return next(c)
 	}
-	if e := c.binding().restore(); e != nil {
+	if e := c.restoreState(); e != nil {
 		return c.in.InvalidParams(c.req.msg.ID, e)
 	}
 	c.rule.nature = natureOfMethod(c.req.msg.Method)
@@ -47,7 +47,7 @@ func route(c *call, next next) *failure {
 	if !ownTool {
 		return next(c)
 	}
-	return c.permission().withLastList(routeTool(c, next), listRequest{c})
+	return c.withLastList(routeTool(c, next))
 }
 
 // routeTool finds out what the server's list says about the tool.
@@ -64,7 +64,7 @@ func routeTool(c *call, next next) *failure {
 		return f
 	}
 	if e != nil && (listRequest{c}).mayRefuse() {
-		if f := c.on.mode.object(c, c.permission().unknownTool()); f != nil {
+		if f := c.on.mode.object(c, c.unknownTool()); f != nil {
 			return f
 		}
 	}
@@ -76,19 +76,19 @@ func routeTool(c *call, next next) *failure {
 
 // withLastList returns f with what the server's last list says, if the server could not be asked for another one: that
 // the called tool is not among its tools may be all that is wrong.
-func (p permission) withLastList(f *failure, list listRequest) *failure {
+func (c *call) withLastList(f *failure) *failure {
 	if f == nil || f.Err.Kind.Class() != recourse.ClassUpstream || f.Last.Status != 0 {
 		return f
 	}
-	names := p.on.backend.Lists.Seen(list)
-	if names == nil || slices.Contains(names, p.req.msg.Name) {
+	names := c.on.backend.Lists.Seen(listRequest{c})
+	if names == nil || slices.Contains(names, c.req.msg.Name) {
 		return f
 	}
-	if p.on.grants != nil { // not everybody may know them
+	if c.on.grants != nil { // not everybody may know them
 		names = nil
 	}
 	told := *f
-	none := p.member.noneNamed(p.req.msg.Name, names)
+	none := c.member.noneNamed(c.req.msg.Name, names)
 	told.Err = f.Err.WithMessage("%s When it last listed its tools: %s", f.Err.Sentence(), none.Message)
 	return &told
 }
@@ -165,19 +165,8 @@ func patience(c *call, next next) *failure {
 	return next(c)
 }
 
-// A reporter tells a client that its call goes on.
-type reporter struct {
-	token json.Value
-	rule  *rule
-	reply *answer.Reply
-}
-
-func (c *call) reporter() reporter {
-	return reporter{token: c.req.msg.ProgressToken, rule: &c.rule, reply: &c.reply}
-}
-
-// during runs what waits for the server, and reports progress meanwhile.
-func (r reporter) during(wait func()) {
+// during runs what waits for the server, and tells the client meanwhile that its call goes on.
+func (c *call) during(wait func()) {
 	ended := make(chan any, 1)
 	go func() {
 		defer func() { ended <- throw(recover()) }() // a panic belongs to the call
@@ -193,9 +182,9 @@ func (r reporter) during(wait func()) {
 			}
 			return
 		case <-tick.C:
-			if !r.rule.reports {
-				r.rule.told++
-				r.reply.Progress(r.token, r.rule.told)
+			if !c.rule.reports {
+				c.rule.told++
+				c.reply.Progress(c.req.msg.ProgressToken, c.rule.told)
 			}
 		}
 	}

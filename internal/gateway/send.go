@@ -102,9 +102,9 @@ func (c *call) expect(a *attempt, resp *wire.Answer) {
 	in.Request, in.Era, in.By, in.ID, in.Session = c.req.msg, c.req.era, c.req.id, a.id, a.session
 	in.Server, in.Reader, in.Config, in.Log, in.Large = on.entry, on.reader, c.table.config, c.g.log, c.g.large
 	in.Reply, in.Deadline, in.Resp, in.Cut = &c.reply, c.deadline, resp, ""
-	in.Masks, in.Whole, in.Binds = on.redact != redact.Off, on.editsList(&c.req), c.binding().by != nil
+	in.Masks, in.Whole, in.Binds = on.redact != redact.Off, on.editsList(&c.req), c.bindsStates()
 	if c.rule.patient {
-		in.Wait = c.reporter().during
+		in.Wait = c.during
 	}
 }
 
@@ -122,7 +122,7 @@ func (a *attempt) do() (*wire.Answer, error) {
 	default:
 		var resp *wire.Answer
 		var err error
-		a.of.reporter().during(func() { resp, err = up.Do(a.ctx, a.request) })
+		a.of.during(func() { resp, err = up.Do(a.ctx, a.request) })
 		return resp, err
 	}
 }

@@ -6,7 +6,7 @@
 //	Server.open   session.go   answers initialize from server/discover, and keeps what the client
 //	                           says of itself: each of its requests says it again
 //	Server.call   call.go      runs beside its caller, and goes on for a while without it
-//	renewed       request.go   puts the introduction into _meta; mirror.go has the headers that
+//	renewed       call.go      puts the introduction into _meta; mirror.go has the headers that
 //	                           repeat arguments
 //	call.relay    answer.go    passes the answer on, unless it is a question
 //
