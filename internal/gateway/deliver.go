@@ -30,38 +30,37 @@ func (c *call) routeDelivery() {
 
 // deliver sends a message that has no answer of its own. It is sent again only if its session was renewed.
 func deliver(c *call, try try) *failure {
-	k := c.keeper()
-	if k.isUnopened() && c.req.msg.Method == wire.MethodInitialized {
+	if c.isUnopened() && c.req.msg.Method == wire.MethodInitialized {
 		c.reply.Accepted() // the server is told when the session is opened there
 		return nil
 	}
 	ends := c.req.method == http.MethodDelete && c.session != nil
 	if ends {
 		if where, _, _ := c.session.At(); where != c.on.backend.Place { // nobody else knows it
-			k.remove(c.ctx)
+			c.removeSession()
 			c.reply.Empty()
 			return nil
 		}
 	}
 	for {
 		last := end{}
-		if e := k.move(c.ctx, c.deadline); e != nil {
+		if e := c.moveSession(); e != nil {
 			last = answer.Again(e)
 		} else {
 			last = try(newAttempt(c))
 		}
 		switch {
 		case last.Why == answer.Answered && ends && last.Status < http.StatusMultipleChoices:
-			k.remove(c.ctx)
+			c.removeSession()
 			return nil
 		case last.Why == answer.Answered, last.Why == answer.Failed:
 			return last.Settled()
 		case last.Why == answer.SessionLost && ends: // it has ended at the server as well
-			k.remove(c.ctx)
+			c.removeSession()
 			c.reply.Empty()
 			return nil
 		case last.Why == answer.SessionLost && !c.out.renewed:
-			err := k.renew(c.ctx, last.Generation)
+			err := c.renew(c.ctx, last.Generation)
 			if c.out.renewed = err == nil; c.out.renewed {
 				continue
 			}
@@ -101,7 +100,7 @@ func (m enforcing) handedOver(c *call) end {
 		c.later = passStream
 	case c.reply.Started: // a stream that is held open continues or ends
 		e := c.in.Undelivered()
-		if k := c.keeper(); k.hasLost(c.ctx, c.in.Session, resp.Status, e) {
+		if c.hasLost(c.in.Session, resp.Status, e) {
 			return end{Why: answer.SessionLost, Err: e}
 		}
 		return answer.Again(e)

@@ -55,8 +55,7 @@ func lastKnown(c *call, next next) *failure {
 	c.survive(e, "the client is told what the server last said")
 	result := s.recall(e.Kind == recourse.KindTimeout, written.Record)
 	if c.req.msg.Method == wire.MethodInitialize {
-		k := c.keeper()
-		c.reply.Header()[wire.HeaderSession] = []string{k.openLater(c.req.ctx).ID}
+		c.reply.Header()[wire.HeaderSession] = []string{c.unopenedSession().ID}
 	}
 	text := wire.AppendResult(nil, c.req.msg.ID, result)
 	if c.on.editsList(&c.req) {
@@ -104,7 +103,7 @@ func (c *call) startup() *startup {
 	}
 	s := &startup{lists: c.g.lists, on: c.on, req: &c.req, session: c.session, method: method}
 	// It asks the server in the client's place. If what it lists depends on who asks, its Caller says who.
-	s.ask = c.who.request(c.req.upstreamHeader(c.on, &c.who, &c.rule), nil)
+	s.ask = c.who.request(c.upstreamHeader(), nil)
 	s.ask.Message, s.ask.Outer, s.ask.Caller = &wire.Message{Meta: c.req.modernMeta()}, c.asOuter(), upstream.Caller{}
 	if c.on.listsDiffer() && (!c.who.owner.IsAnonymous() || !c.who.server.IsAnonymous()) {
 		s.ask.Caller = upstream.CallerOf(string(c.who.owner[:]), string(c.who.server[:]))

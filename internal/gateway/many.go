@@ -188,7 +188,7 @@ func (r *request) modernMeta() json.Value {
 // memberReads reports whether a tool that clients call offered only reads, by what is known of all servers
 // that may have it.
 func (c *call) memberReads(offered string) bool {
-	known, r := false, c.who.request(c.req.upstreamHeader(c.on, &c.who, &c.rule), nil)
+	known, r := false, c.who.request(c.upstreamHeader(), nil)
 	r.Message = &wire.Message{Meta: c.req.modernMeta()}
 	for i, m := range c.on.many.members {
 		local, ok := m.names.Local(offered)

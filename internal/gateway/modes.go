@@ -184,12 +184,12 @@ func (enforcing) refusal(c *call) end {
 	if c.on.passesAuth(status) && !c.reply.Started {
 		return c.in.RefusedCredentials().End()
 	}
-	last, k := c.in.Refusal(c.ctx), c.keeper()
+	last := c.in.Refusal(c.ctx)
 	switch e := last.Cause(); {
 	case c.ctx.Err() != nil:
 	case refused:
 		return end{Why: answer.AccountRefused, Err: e.WithEffect(recourse.EffectNone)}
-	case k.hasLost(c.ctx, c.in.Session, status, e):
+	case c.hasLost(c.in.Session, status, e):
 		return end{Why: answer.SessionLost, Err: e.WithEffect(recourse.EffectNone)}
 	}
 	return last

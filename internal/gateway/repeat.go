@@ -9,7 +9,6 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
-	"github.com/recoursehq/recourse/internal/gateway/deadline"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
@@ -87,7 +86,7 @@ func repeat(c *call, try try) *failure {
 			c.out.decided("the server refused the account's credential, and there is a new one", 0)
 			continue
 		case last.Why == answer.SessionLost && !c.reply.HasBegun():
-			if k := c.keeper(); k.regain(c.ctx, c.deadline, &last, renewed) {
+			if c.regain(&last, renewed) {
 				renewed = true
 				c.out.counted-- // the server did nothing
 				c.out.decided("the server had lost the session, and did nothing with the call", 0)
@@ -171,16 +170,16 @@ func (r *rule) mayRepeat(at *endpoint, last *end) bool {
 // regain renews a session that the server has lost. By answering 404, the server says that it did nothing, so that the
 // call can be repeated, writes included; but only once, and only in a session that exists. If none can be opened, a
 // write fails with what is known of it: the 404, which is no reason to make the call again.
-func (k *keeper) regain(ctx context.Context, within *deadline.Deadline, lost *end, before bool) bool {
+func (c *call) regain(lost *end, before bool) bool {
 	if before {
-		lost.Err = k.on.lostAgain(k.rule.nature, lost.Err)
+		lost.Err = c.on.lostAgain(c.rule.nature, lost.Err)
 		return false
 	}
-	switch e := k.openAgain(ctx, within, lost.Generation); {
+	switch e := c.openAgain(lost.Generation); {
 	case e == nil:
 		return true
-	case k.rule.nature == retry.Writes:
-		lost.Err = k.on.lostFor(e)
+	case c.rule.nature == retry.Writes:
+		lost.Err = c.on.lostFor(e)
 	default:
 		lost.Err, lost.Status = e, 0 // the call has no answer
 	}

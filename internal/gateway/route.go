@@ -40,8 +40,7 @@ func route(c *call, next next) *failure {
 	c.rule.wait = c.on.ownWait(&c.req)
 	c.start = c.startup()
 	c.within(c.start.patience(c.rule.Timeout)+c.rule.wait, c.on.entry.MaxTimeout+c.rule.wait)
-	k := c.keeper()
-	if e := k.move(c.ctx, c.deadline); e != nil {
+	if e := c.moveSession(); e != nil {
 		return answer.Settled(e)
 	}
 	if !ownTool {

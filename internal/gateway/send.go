@@ -21,7 +21,7 @@ import (
 
 // prepare makes the request of an attempt.
 func prepare(a *attempt, try try) end {
-	c, method, header := a.of, a.of.req.method, a.of.req.upstreamHeader(a.of.on, &a.of.who, &a.of.rule)
+	c, method, header := a.of, a.of.req.method, a.of.upstreamHeader()
 	if method != http.MethodPost {
 		delete(header, "Content-Type")
 		if method == http.MethodGet {
@@ -153,7 +153,8 @@ func (who *caller) request(header http.Header, body []byte) *upstream.Request {
 }
 
 // upstreamHeader returns the headers that are sent with the client's message.
-func (r *request) upstreamHeader(on *endpoint, who *caller, rule *rule) http.Header {
+func (c *call) upstreamHeader() http.Header {
+	r, on, who, rule := &c.req, c.on, &c.who, &c.rule
 	from := r.header
 	h := make(http.Header)
 	for _, name := range passedOn {

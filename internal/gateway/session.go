@@ -11,7 +11,6 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
-	"github.com/recoursehq/recourse/internal/gateway/deadline"
 	"github.com/recoursehq/recourse/internal/gateway/session"
 	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/protocol/json"
@@ -28,8 +27,8 @@ func findSession(c *call, next next) *failure {
 	if c.req.era != wire.Legacy || id == "" || c.req.msg.Method == wire.MethodInitialize {
 		return next(c)
 	}
-	scope := c.table.sessions(c.on, c.who.owner)
-	header := func() http.Header { return adopted(c.on.kept(c.req.upstreamHeader(c.on, &c.who, &c.rule))) }
+	scope := c.sessions()
+	header := func() http.Header { return adopted(c.on.kept(c.upstreamHeader())) }
 	var err error
 	switch c.session, err = scope.Find(c.req.ctx, id, header); {
 	case err != nil:
@@ -44,11 +43,11 @@ func findSession(c *call, next next) *failure {
 	return next(c)
 }
 
-// sessions returns the sessions that a caller can name at an endpoint.
-func (t *table) sessions(on *endpoint, owner upstream.Caller) session.Scope {
+// sessions returns those that the caller can name at the endpoint.
+func (c *call) sessions() session.Scope {
 	return session.Scope{
-		Caller: owner, Endpoint: on.entry.Name, Store: on.backend.Sessions, Place: on.backend.Place, URL: on.entry.URL,
-		Sealer: t.sealer, Redis: t.redis, Work: on.g.work, Log: on.g.log,
+		Caller: c.who.owner, Endpoint: c.on.entry.Name, Store: c.on.backend.Sessions, Place: c.on.backend.Place, URL: c.on.entry.URL,
+		Sealer: c.table.sealer, Redis: c.table.redis, Work: c.g.work, Log: c.g.log,
 	}
 }
 
@@ -64,49 +63,35 @@ const (
 // openSession creates a session from the answer to initialize, if the server assigned it an id.
 func (c *call) openSession() {
 	if id := c.in.Resp.Header.Get(wire.HeaderSession); id != "" {
-		k := c.keeper()
-		c.session = k.open(c.ctx, id)
+		c.session = c.newSession(c.ctx, c.sessions(), id)
 		c.reply.Header()[wire.HeaderSession] = []string{c.session.ID}
 	}
 }
 
-// A keeper looks after a legacy client's session at the server.
-type keeper struct {
-	g     *Gateway
-	on    *endpoint
-	req   *request
-	who   *caller
-	rule  *rule
-	of    *session.Session // nil: there is none
-	scope session.Scope
+// newSession creates a session that the server knows by that id.
+func (c *call) newSession(ctx context.Context, in session.Scope, id string) *session.Session {
+	return in.Open(ctx, id, session.Opening{Body: c.req.body, ID: c.req.msg.ID, Header: c.on.kept(c.upstreamHeader())})
 }
 
-func (c *call) keeper() keeper {
-	return keeper{
-		g: c.g, on: c.on, req: &c.req, who: &c.who, rule: &c.rule, of: c.session, scope: c.table.sessions(c.on, c.who.owner),
-	}
+// unopenedSession creates a session that no server knows yet.
+func (c *call) unopenedSession() *session.Session {
+	scope := c.sessions()
+	scope.Place, scope.URL = nil, ""
+	return c.newSession(c.req.ctx, scope, "")
 }
 
-// open creates a session that the server knows by that id.
-func (k *keeper) open(ctx context.Context, id string) *session.Session {
-	header := k.on.kept(k.req.upstreamHeader(k.on, k.who, k.rule))
-	return k.scope.Open(ctx, id, session.Opening{Body: k.req.body, ID: k.req.msg.ID, Header: header})
+// removeSession ends the client's session, whose id is then unknown.
+func (c *call) removeSession() {
+	scope := c.sessions()
+	scope.Remove(c.ctx, c.session)
 }
-
-// openLater creates a session that no server knows yet.
-func (k *keeper) openLater(ctx context.Context) *session.Session {
-	k.scope.Place, k.scope.URL = nil, ""
-	return k.open(ctx, "")
-}
-
-func (k *keeper) remove(ctx context.Context) { k.scope.Remove(ctx, k.of) }
 
 // isUnopened reports whether the client's session has not been opened at any server.
-func (k *keeper) isUnopened() bool {
-	if k.of == nil {
+func (c *call) isUnopened() bool {
+	if c.session == nil {
 		return false
 	}
-	where, _, _ := k.of.At()
+	where, _, _ := c.session.At()
 	return where == nil
 }
 
@@ -134,29 +119,29 @@ func adopted(header http.Header) http.Header {
 	return header
 }
 
-// move opens the session at the server if that has replaced the one at which the session was opened. Nothing has
+// moveSession opens the session at the server if that has replaced the one at which the session was opened. Nothing has
 // been sent yet, so this is safe for any message.
-func (k *keeper) move(ctx context.Context, within *deadline.Deadline) *recourse.Error {
-	if k.of == nil {
+func (c *call) moveSession() *recourse.Error {
+	if c.session == nil {
 		return nil
 	}
-	where, _, generation := k.of.At()
-	if where == k.on.backend.Place {
+	where, _, generation := c.session.At()
+	if where == c.on.backend.Place {
 		return nil
 	}
-	return k.openAgain(ctx, within, generation)
+	return c.openAgain(generation)
 }
 
 // openAgain renews the session, if necessary with several attempts: nothing is sent but initialize.
-func (k *keeper) openAgain(ctx context.Context, within *deadline.Deadline, generation int) *recourse.Error {
+func (c *call) openAgain(generation int) *recourse.Error {
 	for attempt := 1; ; attempt++ {
-		err := k.renew(ctx, generation)
+		err := c.renew(c.ctx, generation)
 		if err == nil {
 			return nil
 		}
 		e := recourse.From(err).WithEffect(recourse.EffectNone)
-		d := k.on.policy.Decide(e, retry.Reads, attempt, within.Left())
-		if !d.Repeat || !k.on.backend.Budget.Take() || !pause.For(ctx, d.Wait) {
+		d := c.on.policy.Decide(e, retry.Reads, attempt, c.deadline.Left())
+		if !d.Repeat || !c.on.backend.Budget.Take() || !pause.For(c.ctx, d.Wait) {
 			return e
 		}
 	}
@@ -164,9 +149,9 @@ func (k *keeper) openAgain(ctx context.Context, within *deadline.Deadline, gener
 
 // renew reopens the session at a server that does not know that generation of it. However many callers find this
 // out, it is done once, and all of them wait for it.
-func (k *keeper) renew(ctx context.Context, generation int) error {
-	up, of, open, r := k.on, k.of, k.of.Opening(), k.reopening() // the call may be over when they are used
-	renewal, begun := k.of.Renew(generation)
+func (c *call) renew(ctx context.Context, generation int) error {
+	g, up, of, open, r := c.g, c.on, c.session, c.session.Opening(), c.reopening() // the call may be over when they are used
+	renewal, begun := of.Renew(generation)
 	if renewal == nil {
 		return nil
 	}
@@ -175,7 +160,7 @@ func (k *keeper) renew(ctx context.Context, generation int) error {
 	case !up.backend.Hold():
 		renewal.End("", nil, up.removed())
 	default:
-		k.g.background(min(renewTimeout, up.entry.Timeout), func(ctx context.Context) {
+		g.background(min(renewTimeout, up.entry.Timeout), func(ctx context.Context) {
 			defer up.backend.Leave()
 			id, err := up.reopen(ctx, r, open.ID)
 			renewal.End(id, up.backend.Place, err)
@@ -194,18 +179,18 @@ func (k *keeper) renew(ctx context.Context, generation int) error {
 
 // reopening returns the client's own initialize that opened the session, on behalf of the caller. A program sees no
 // credentials, so its clients may change theirs within a session: the caller's are used.
-func (k *keeper) reopening() *upstream.Request {
-	open := k.of.Opening()
+func (c *call) reopening() *upstream.Request {
+	open := c.session.Opening()
 	header := open.Header.Clone()
 	if header != nil {
-		header[wire.HeaderRequestID] = []string{k.req.id}
-		if k.who.verified.Known() { // the credentials may have been refreshed since
-			for _, name := range k.on.forward {
-				header[name] = k.req.forwarded(name)
+		header[wire.HeaderRequestID] = []string{c.req.id}
+		if c.who.verified.Known() { // the credentials may have been refreshed since
+			for _, name := range c.on.forward {
+				header[name] = c.req.forwarded(name)
 			}
 		}
 	}
-	return k.who.request(header, open.Body)
+	return c.who.request(header, open.Body)
 }
 
 // reopen sends the client's own initialize again with that id, and then what follows it.
@@ -251,20 +236,20 @@ func (on *endpoint) askAgain(ctx context.Context, r *upstream.Request, all []ses
 // hasLost reports whether the server does not know the session that it was sent, and so did nothing. A
 // 404 says so (MCP 2025-11-25, basic/transports, "Session Management"). The words of a 400 alone prove
 // nothing: the server is asked whether the session is gone.
-func (k *keeper) hasLost(ctx context.Context, sent string, status int, e *recourse.Error) bool {
+func (c *call) hasLost(sent string, status int, e *recourse.Error) bool {
 	switch {
-	case k.of == nil || sent == "":
+	case c.session == nil || sent == "":
 		return false
 	case status == http.StatusNotFound:
 		return true
 	case status != http.StatusBadRequest || e.Kind != recourse.KindUnknownSession:
 		return false
 	}
-	header := k.req.upstreamHeader(k.on, k.who, k.rule)
+	header := c.upstreamHeader()
 	header["Content-Type"] = []string{wire.TypeJSON}
 	header[wire.HeaderSession] = []string{sent}
-	id := wire.ID(fmt.Sprintf(`"%s-ping"`, k.req.id))
-	return k.on.lost(ctx, k.who.request(header, wire.AppendRequest(nil, id, wire.MethodPing, nil)), id)
+	id := wire.ID(fmt.Sprintf(`"%s-ping"`, c.req.id))
+	return c.on.lost(c.ctx, c.who.request(header, wire.AppendRequest(nil, id, wire.MethodPing, nil)), id)
 }
 
 // pingTimeout limits how long a server may take to answer a ping.

@@ -83,7 +83,7 @@ func (a listRequest) Page(ctx context.Context, page int, cursor json.Value, limi
 	c := a.of
 	id := wire.ID(fmt.Sprintf(`"%s-tools-%d"`, c.req.id, page))
 	params := json.Members{{Name: "cursor", Value: cursor}}
-	header := c.req.upstreamHeader(c.on, &c.who, &c.rule)
+	header := c.upstreamHeader()
 	header["Content-Type"] = []string{wire.TypeJSON}
 	delete(header, wire.HeaderName)
 	maps.DeleteFunc(header, func(name string, _ []string) bool { return strings.HasPrefix(name, wire.HeaderParamPrefix) })
@@ -99,8 +99,7 @@ func (a listRequest) Page(ctx context.Context, page int, cursor json.Value, limi
 	}
 	if said.Status != http.StatusOK {
 		reading := c.on.reader.HTTP(said.Status, said.Header, said.Body, "")
-		k := c.keeper()
-		if !k.hasLost(c.ctx, header.Get(wire.HeaderSession), said.Status, reading.Error()) || k.renew(ctx, generation) != nil {
+		if !c.hasLost(header.Get(wire.HeaderSession), said.Status, reading.Error()) || c.renew(ctx, generation) != nil {
 			return nil, reading.Error()
 		}
 		c.session.SetHeader(header)
