@@ -61,7 +61,7 @@ func lastKnown(c *call, next next) *failure {
 	if c.on.editsList(&c.req) {
 		text = c.editList(listRequest{c}.pinned(text, true))
 	}
-	c.reply.Message(http.StatusOK, c.req.msg.ID, text)
+	c.answer(http.StatusOK, text)
 	return nil
 }
 

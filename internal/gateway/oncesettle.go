@@ -99,7 +99,7 @@ const lookTime = 20 * time.Second
 
 // look makes the verify call.
 func (k *keyed) look() looked {
-	of := k.call.failing(new(end)).call
+	of := k.call.failing(new(end)).known
 	v := of.Look()
 	if v == nil || k.call.on.mayWrite(v.Tool) {
 		return looked{}

@@ -130,8 +130,8 @@ func (c *call) decide(f *failing, last *end) bool {
 // inContract returns e with what the contract tells the caller about the same call, which counts for us as well: that a read which
 // was answered with nonsense may be repeated, if the contract says so of all errors of a server.
 func (f *failing) inContract(e *recourse.Error) *recourse.Error {
-	isOpen := f.call.Nature == retry.Reads && e.Retry == "" && e.RetryAdvice() == recourse.RetryNever
-	if !isOpen || !f.call.Contract.Retryable(e, f.describe(e, 0)) {
+	isOpen := f.known.Nature == retry.Reads && e.Retry == "" && e.RetryAdvice() == recourse.RetryNever
+	if !isOpen || !f.known.Contract.Retryable(e, f.describe(e, 0)) {
 		return e
 	}
 	return e.With(func(e *recourse.Error) { e.Retry = recourse.RetrySameCall })

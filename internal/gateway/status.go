@@ -94,6 +94,6 @@ func status(c *call, next next) *failure {
 	if err != nil {
 		return answer.Settled(recourse.Internal().WithOrigin(recourse.OriginGateway).CausedBy(err))
 	}
-	c.reply.Message(http.StatusOK, c.req.msg.ID, wire.AppendResult(nil, c.req.msg.ID, raw))
+	c.answer(http.StatusOK, wire.AppendResult(nil, c.req.msg.ID, raw))
 	return nil
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/gateway/access"
-	"github.com/recoursehq/recourse/internal/gateway/account"
 	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/gateway/failures"
 	"github.com/recoursehq/recourse/internal/gateway/masking"
@@ -66,63 +65,47 @@ func (c *call) masker() *redact.Masker {
 	return c.mask
 }
 
-// A failing is a call that fails: what its failure and the contract need to know of it, and how its client is told.
+// A failing is a call that fails: what its failure and the contract need to know of it after an attempt.
 type failing struct {
-	call   toolcall.Call
-	member *memberConn
+	*call
 
-	held     bool   // it was not sent, to protect the server
-	full     bool   // the server has begun to answer in full
-	isCall   bool   // of a tool
-	protocol bool   // its server's entry wants JSON-RPC errors
-	modern   bool   // by its era
-	http     bool   // it can be answered with a whole HTTP answer: not over stdio, and not once the answer has begun
-	url      string // of the request
-	user     string // whom the path names
-	forwards bool   // the server gets the client's own credentials
-
-	account *account.Account
-	links   func() // has the client told when the account is connected; nil: it cannot show links to its person
-
-	id      wire.ID
-	version string // of the protocol, for which the client has asked
-	reply   *answer.Reply
-	out     *outcome
+	known toolcall.Call
+	held  bool // it was not sent, to protect the server
+	full  bool // the server has begun to answer in full
 }
 
 // failing describes the call after an attempt that has ended so.
 func (c *call) failing(last *end) *failing {
 	m := c.req.msg
-	f := &failing{
-		member: c.member, held: last.Why == answer.HeldBack, full: last.Full, isCall: c.req.isCall(), modern: c.req.era == wire.Modern,
-		http: !c.reply.Started && !c.req.stdio, url: c.req.url(), user: c.who.user,
-		id: m.ID, version: cmp.Or(c.req.header.Get(wire.HeaderVersion), m.ProtocolVersion),
-		reply: &c.reply, out: &c.out, account: &c.who.account,
-	}
+	f := &failing{call: c, held: last.Why == answer.HeldBack, full: last.Full}
 	if c.on == nil { // it was for no server
-		f.call = toolcall.Call{ID: c.req.id, Method: m.Method, Contract: contract.MustBuiltin(contract.Default)}
+		f.known = toolcall.Call{ID: c.req.id, Method: m.Method, Contract: contract.MustBuiltin(contract.Default)}
 		return f
 	}
-	if c.req.showsLinks(c.session) {
-		f.links = func() { c.g.notices.WhenConnected(&c.who.account, c.session, c.g.background) }
-	}
-	f.forwards, f.protocol = c.on.reader.PassesCredentials, c.on.entry.Errors == config.ErrorsProtocol
-	f.call = toolcall.Call{
+	f.known = toolcall.Call{
 		Listed: c.rule.listed, ID: c.req.id, Method: m.Method, Name: m.Name, Arguments: m.Arguments,
 		Contract: c.on.contract, Kept: c.on.reader.Weak, Masker: c.masker,
 		Nature: c.rule.nature, Assumed: c.rule.assumed, Profiled: c.rule.profiled,
 		Ran: c.out.counted > 0 || c.out.before, Doubt: c.out.doubt, Broke: failures.Broke(last.Status),
 		Relays: true, Title: c.on.entry.Title,
-		InSession: (c.session != nil || f.modern || last.Full) && last.Why != answer.SessionLost, Trusted: c.on.entry.Trusted,
+		InSession: (c.session != nil || c.isModern() || last.Full) && last.Why != answer.SessionLost, Trusted: c.on.entry.Trusted,
 		Reads: func(name string, t *toolcall.Entry) bool {
 			return c.on.natureOf(name, c.on.entry.Tool(name), t) == retry.Reads
 		},
 	}
 	if v := c.rule.verifier(c.on, m.Name); v != nil {
-		f.call.Verify = &toolcall.Verification{Tool: v.Tool, From: v.From, With: v.With, LookAt: v.LookAt, Landed: v.Landed.Form()}
+		f.known.Verify = &toolcall.Verification{Tool: v.Tool, From: v.From, With: v.With, LookAt: v.LookAt, Landed: v.Landed.Form()}
 	}
 	return f
 }
+
+// answer sends a message of the gateway's own that answers the call.
+func (c *call) answer(status int, message []byte) { c.reply.Message(status, c.req.msg.ID, message) }
+
+func (c *call) isModern() bool { return c.req.era == wire.Modern }
+
+// takesHTTP reports whether the call can be answered with a whole HTTP answer.
+func (c *call) takesHTTP() bool { return !c.reply.Started && !c.req.stdio }
 
 // verifier returns the call that settles whether this one took effect, by the server's entry; or by its profile, if no contract
 // names one, and the server is not known to lack the tool. It may be nil.
@@ -157,7 +140,7 @@ func (f *failing) tell(of *failure, gone bool) {
 	case gone:
 		told := recourse.Cancelled().WithOrigin(recourse.OriginCaller).CausedBy(of.Err)
 		f.out.record(f.effectOf(of.Err, told), "the client has gone")
-	case f.links != nil && f.account.HasLink():
+	case f.req.showsLinks(f.session) && f.who.account.HasLink():
 		f.showLink(f.settle(of.Err))
 	default:
 		f.write(of)
@@ -166,18 +149,18 @@ func (f *failing) tell(of *failure, gone bool) {
 
 // showLink ends a call that needs a connected account by asking the client to show the link.
 func (f *failing) showLink(e *recourse.Error) {
-	record := f.call.Contract.Write(e, f.describe(e, 0)).Record.CausedBy(e.Cause())
+	record := f.known.Contract.Write(e, f.describe(e, 0)).Record.CausedBy(e.Cause())
 	f.out.record(record, "the client is asked to show its person the link")
 	form, _ := record.MarshalJSON() // without one there is no data
-	if f.modern {
+	if f.isModern() {
 		f.out.Form = wire.InputRequired
-		f.reply.Message(http.StatusOK, f.id, wire.AppendResult(nil, f.id, f.account.Question(form)))
+		f.answer(http.StatusOK, wire.AppendResult(nil, f.req.msg.ID, f.who.account.Question(form)))
 		return
 	}
 	f.out.Form = strconv.Itoa(wire.CodeURLElicitation)
-	f.links()
-	text := wire.AppendError(nil, f.id, wire.CodeURLElicitation, e.Sentence(), f.account.Elicitation(form))
-	f.reply.Message(http.StatusOK, f.id, text)
+	f.g.notices.WhenConnected(&f.who.account, f.session, f.g.background)
+	text := wire.AppendError(nil, f.req.msg.ID, wire.CodeURLElicitation, e.Sentence(), f.who.account.Elicitation(form))
+	f.answer(http.StatusOK, text)
 }
 
 // lateWords is how long a program's stderr may lag behind its answer, if that does not say what is wrong.
@@ -222,39 +205,40 @@ func (f *failing) effect(e *recourse.Error) *recourse.Error { return f.effectOf(
 
 // effectOf returns told, the failure as the client is told of it, with the effect of the call that failed with e.
 func (f *failing) effectOf(e, told *recourse.Error) *recourse.Error {
-	effect, basis := f.call.Effect(e)
+	effect, basis := f.known.Effect(e)
 	return told.With(func(r *recourse.Error) { r.Effect, r.EffectBasis = effect, basis })
 }
 
 // settle adds what the gateway knows about the call to a failure, and masks it.
-func (f *failing) settle(e *recourse.Error) *recourse.Error { return f.call.Settle(e) }
+func (f *failing) settle(e *recourse.Error) *recourse.Error { return f.known.Settle(e) }
 
 // describe describes the call that failed with e to the contract; status is what the protocol requires, or 0.
 func (f *failing) describe(e *recourse.Error, status int) *contract.Call {
-	call := f.call.Describe(f.at(e))
+	call := f.known.Describe(f.at(e))
 	f.member.offer(call)
-	call.URL, call.Status, call.HTTP, call.ResultType, call.Protocol = f.url, status, f.http, f.modern, f.protocol
+	call.URL, call.Status, call.HTTP = f.req.url(), status, f.takesHTTP()
+	call.ResultType, call.Protocol = f.isModern(), f.on.entry.Errors == config.ErrorsProtocol
 	return call
 }
 
 // at returns how far the call had come when it failed.
 func (f *failing) at(e *recourse.Error) contract.At {
 	switch status := e.Upstream.Status; {
-	case f.held && f.isCall:
+	case f.held && f.req.isCall():
 		return contract.AtUpstream
 	case f.held:
 		return contract.AtSession
-	case !f.call.Ran:
+	case !f.known.Ran:
 		return contract.AtArguments
-	case f.full && f.isCall:
+	case f.full && f.req.isCall():
 		return contract.AtTool
-	case status == http.StatusUnauthorized && f.forwards:
+	case status == http.StatusUnauthorized && f.on.reader.PassesCredentials:
 		return contract.AtCredentialsInvalid
-	case status == http.StatusForbidden && f.forwards && f.user != "":
+	case status == http.StatusForbidden && f.on.reader.PassesCredentials && f.who.user != "":
 		return contract.AtUserInvalid
 	case errors.Is(e.Cause(), failures.ErrOwnCredentials), errors.Is(e.Cause(), upstream.ErrNotStarted):
 		return contract.AtUpstreamMisconfigured
-	case !f.isCall:
+	case !f.req.isCall():
 		return contract.AtSession
 	default:
 		return contract.AtUpstream
@@ -263,7 +247,7 @@ func (f *failing) at(e *recourse.Error) contract.At {
 
 // status returns the HTTP status that the era requires for a failure, or 0.
 func (f *failing) status(e *recourse.Error) int {
-	return f.reply.ProtocolStatus(f.call.Method, f.modern, e.Kind)
+	return f.reply.ProtocolStatus(f.known.Method, f.isModern(), e.Kind)
 }
 
 // write ends the call in the contract's form.
@@ -276,13 +260,13 @@ func (f *failing) write(of *failure) {
 	call := f.describe(e, status)
 	switch {
 	case from.Raw != nil:
-	case told.Tells(e) && (told.From == f.call.Contract || told.IsResult()):
+	case told.Tells(e) && (told.From == f.known.Contract || told.IsResult()):
 		from = *told
 	case failures.Quotes(e):
-		from.From = f.call.Contract
+		from.From = f.known.Contract
 	}
 	call.Relay.Original, call.Relay.OriginalAt, call.Relay.OriginalContract = stdjson.RawMessage(from.Raw), from.At, from.From
-	f.send(f.call.Contract.Write(e, call), e)
+	f.send(f.known.Contract.Write(e, call), e)
 }
 
 // refuse ends a request that was not accepted as a call.
@@ -291,12 +275,12 @@ func (f *failing) refuse(of *failure) {
 	if e.Origin == "" {
 		e = e.WithOrigin(recourse.OriginCaller)
 	}
-	e = e.WithRequestID(f.call.ID)
-	if f.call.Masker != nil {
-		e = f.call.Masker().Error(e).CausedBy(e.Cause())
+	e = e.WithRequestID(f.known.ID)
+	if f.known.Masker != nil {
+		e = f.known.Masker().Error(e).CausedBy(e.Cause())
 	}
-	call := &contract.Call{At: of.At, Status: of.Status, HTTP: f.http, Method: f.call.Method, URL: f.url}
-	told := f.call.Contract.Write(f.effect(e), call)
+	call := &contract.Call{At: of.At, Status: of.Status, HTTP: f.takesHTTP(), Method: f.known.Method, URL: f.req.url()}
+	told := f.known.Contract.Write(f.effect(e), call)
 	if of.OfCaller && told.Surface == contract.SurfaceRPC {
 		told = contract.MustBuiltin(contract.Default).Write(f.effect(e), call)
 	}
@@ -305,12 +289,12 @@ func (f *failing) refuse(of *failure) {
 
 // send sends an answer in the contract's form, masked, and records it.
 func (f *failing) send(told contract.Answer, e *recourse.Error) {
-	if f.call.Masker != nil {
-		told = masking.Answer(f.call.Masker(), told, f.url)
+	if f.known.Masker != nil {
+		told = masking.Answer(f.known.Masker(), told, f.req.url())
 	}
-	told = withProtocolData(told, e, f.version)
+	told = withProtocolData(told, e, cmp.Or(f.req.header.Get(wire.HeaderVersion), f.req.msg.ProtocolVersion))
 	if told.Asks { // a question is no failure
-		f.reply.Message(told.Status, f.id, wire.AppendResult(nil, f.id, told.Result))
+		f.answer(told.Status, wire.AppendResult(nil, f.req.msg.ID, told.Result))
 		return
 	}
 	f.out.record(told.Record.CausedBy(e.Cause()), "")
@@ -321,10 +305,10 @@ func (f *failing) send(told contract.Answer, e *recourse.Error) {
 		f.reply.Send(told.Status, told.Body)
 	case contract.SurfaceResult:
 		f.out.Form = "tool_error" // as in OpenTelemetry's conventions for MCP
-		f.reply.Message(told.Status, f.id, wire.AppendResult(nil, f.id, told.Result))
+		f.answer(told.Status, wire.AppendResult(nil, f.req.msg.ID, told.Result))
 	case contract.SurfaceRPC:
 		f.out.Form = strconv.Itoa(told.RPCCode)
-		f.reply.Message(told.Status, f.id, wire.AppendError(nil, f.id, told.RPCCode, told.Message, told.Data))
+		f.answer(told.Status, wire.AppendError(nil, f.req.msg.ID, told.RPCCode, told.Message, told.Data))
 	}
 }
 
@@ -333,8 +317,8 @@ func (f *failing) send(told contract.Answer, e *recourse.Error) {
 // only the code is passed on.
 func (f *failing) passRPCError(of *failure) {
 	e := f.settle(of.Err)
-	raw := json.Value(f.call.Masker().JSON(of.RPC.Of(of.Text)))
-	record := f.call.Contract.Write(e, f.describe(e, 0)).Record
+	raw := json.Value(f.known.Masker().JSON(of.RPC.Of(of.Text)))
+	record := f.known.Contract.Write(e, f.describe(e, 0)).Record
 	f.out.record(e, "")
 	code, err := strconv.Atoi(string(json.Lookup(raw, "/code")))
 	if err != nil {
@@ -343,14 +327,14 @@ func (f *failing) passRPCError(of *failure) {
 	f.out.Form = strconv.Itoa(code)
 	if of.Cut {
 		form, _ := record.MarshalJSON() // without one there is no data
-		f.reply.Message(of.Status, f.id, wire.AppendError(nil, f.id, code, e.Sentence(), form))
+		f.answer(of.Status, wire.AppendError(nil, f.req.msg.ID, code, e.Sentence(), form))
 		return
 	}
 	own := failures.WithoutRecord(raw) // the record of a trusted server is part of e
-	if !failures.IsProtocol(e) || f.call.Trusted && len(own) != len(raw) {
+	if !failures.IsProtocol(e) || f.known.Trusted && len(own) != len(raw) {
 		own = failures.WithRecord(own, record)
 	}
-	f.reply.Message(of.Status, f.id, wire.Splice(nil, of.Text, wire.Edit{At: of.ID, With: f.id}, wire.Edit{At: of.RPC, With: own}))
+	f.answer(of.Status, wire.Splice(nil, of.Text, wire.Edit{At: of.ID, With: f.req.msg.ID}, wire.Edit{At: of.RPC, With: own}))
 }
 
 // passRefusal passes an HTTP answer that is a failure on to the client, masked, with its own status and
@@ -358,7 +342,7 @@ func (f *failing) passRPCError(of *failure) {
 func (f *failing) passRefusal(of *failure) {
 	f.out.record(f.effect(of.Err), notedAuth)
 	f.out.Form = strconv.Itoa(f.reply.From.Status)
-	body := masking.Body(f.call.Masker(), of.Text)
+	body := masking.Body(f.known.Masker(), of.Text)
 	f.reply.Head(0, false)
 	_, _ = f.reply.Write(body)
 }
