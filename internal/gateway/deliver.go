@@ -133,7 +133,7 @@ func passStream(c *call) *failure {
 			event = event.Changed(answer.WithoutRecord(event.Data))
 		}
 		if c.on.editsLists() && event.First && event.Complete && json.Lookup(event.Data, "/result/tools") != nil {
-			event = event.Changed(c.editList(listRequest{c}.pinned(event.Data, true))) // the rest of an answer
+			event = event.Changed(c.editList(c.pinned(event.Data, true))) // the rest of an answer
 		}
 		if c.hearsPins() {
 			event = c.agreeing(event)
@@ -155,7 +155,7 @@ func (c *call) stream(spoken func(*wire.Part) *wire.Event) {
 		part := c.in.Part
 		listener.Begin()
 		if part.Signs != nil {
-			listRequest{c}.listChanged(part.Signs)
+			c.listChanged(part.Signs)
 		}
 		if event := spoken(part); event != nil {
 			c.reply.Say(event, c.in.Said())

@@ -59,7 +59,7 @@ func lastKnown(c *call, next next) *failure {
 	}
 	text := wire.AppendResult(nil, c.req.msg.ID, result)
 	if c.on.editsList(&c.req) {
-		text = c.editList(listRequest{c}.pinned(text, true))
+		text = c.editList(c.pinned(text, true))
 	}
 	c.answer(http.StatusOK, text)
 	return nil

@@ -78,14 +78,14 @@ func (c *call) notice(signs *wire.Signs) {
 		c.deadline.Alive()
 		c.rule.reports = true
 	case what == wire.Notification:
-		listRequest{c}.listChanged(signs)
+		c.listChanged(signs)
 	}
 }
 
 // edit returns a success as its caller may see it, and takes note of the list of tools that a client has asked for.
 func (c *call) edit(text []byte) []byte {
 	if c.req.msg.Method == wire.MethodToolsList {
-		text = listRequest{c}.pinned(text, false)
+		text = c.pinned(text, false)
 	}
 	if c.req.msg.Method == wire.MethodToolsList && c.req.msg.Cursor == nil {
 		c.on.backend.Lists.Passed(listRequest{c}, json.Lookup(text, "/result"))

@@ -37,13 +37,12 @@ func (g *Gateway) pinsOf(entry *config.Server) (*pin.Guardian, error) {
 
 // pinned returns an answer to tools/list with the pinned definitions of its tools; without any if they cannot be known. old says that
 // the answer is not what the server says now.
-func (a listRequest) pinned(text []byte, old bool) []byte {
-	c := a.of
+func (c *call) pinned(text []byte, old bool) []byte {
 	if c.on.pins == nil || json.Lookup(text, "/result/tools").Kind() != '[' {
 		return text
 	}
 	return json.Change(text, "result", func(result json.Value) json.Value {
-		offered, err := a.pinnedPage(result, json.Lookup(c.req.msg.Params, "/cursor"), old)
+		offered, err := c.pinnedPage(result, json.Lookup(c.req.msg.Params, "/cursor"), old)
 		if err == nil {
 			return offered
 		}
@@ -54,8 +53,7 @@ func (a listRequest) pinned(text []byte, old bool) []byte {
 }
 
 // pinnedPage does the same with a page, the result of tools/list.
-func (a listRequest) pinnedPage(result, cursor json.Value, old bool) (json.Value, error) {
-	c := a.of
+func (c *call) pinnedPage(result, cursor json.Value, old bool) (json.Value, error) {
 	list := json.Lookup(result, "/tools")
 	if c.on.pins == nil || list.Kind() != '[' {
 		return result, nil
@@ -67,14 +65,13 @@ func (a listRequest) pinnedPage(result, cursor json.Value, old bool) (json.Value
 		return nil, err
 	}
 	if page.Reread {
-		c.on.backend.Lists.Changed(a.Key())
+		c.on.backend.Lists.Changed(listRequest{c}.Key())
 	}
 	return json.Change(result, "tools", func(json.Value) json.Value { return json.Array(offered) }), nil
 }
 
 // refuseUnpinned refuses the call of a tool that nobody has accepted, as one that there is not, whether or not the server lists it.
-func (a listRequest) refuseUnpinned() *failure {
-	c := a.of
+func (c *call) refuseUnpinned() *failure {
 	if c.on.pins == nil {
 		return nil
 	}

@@ -56,13 +56,13 @@ func routeTool(c *call, next next) *failure {
 	var e *recourse.Error
 	if c.rule.list != nil {
 		c.rule.listed = c.rule.list.In(name)
-		e = c.rule.listed.Find(name, listRequest{c}.again)
+		e = c.rule.listed.Find(name, c.listAgain)
 	}
 	c.rule.know(c.on, name, c.rule.listed.Tool)
-	if f := (listRequest{c}).refuseUnpinned(); f != nil {
+	if f := c.refuseUnpinned(); f != nil {
 		return f
 	}
-	if e != nil && (listRequest{c}).mayRefuse() {
+	if e != nil && c.mayRefuse() {
 		if f := c.on.mode.object(c, c.unknownTool()); f != nil {
 			return f
 		}

@@ -24,7 +24,7 @@ import (
 // the call passes.
 func validate(c *call, next next) *failure {
 	refuse := func(t *toolcall.Entry) *recourse.Error { return c.req.refuseArguments(c.ctx, t) }
-	if e := c.rule.listed.Check(refuse, listRequest{c}.again); e != nil && (listRequest{c}).mayRefuse() {
+	if e := c.rule.listed.Check(refuse, c.listAgain); e != nil && c.mayRefuse() {
 		if f := c.on.mode.object(c, e); f != nil {
 			return f
 		}
@@ -42,12 +42,11 @@ func (r *request) refuseArguments(ctx context.Context, t *toolcall.Entry) *recou
 }
 
 // listRequest is a call as package toollist sees it: it asks for the list of its caller's tools.
-type listRequest struct{ of *call }
+type listRequest struct{ *call }
 
 // Key implements [toollist.Call]: callers are told apart by their credentials, and, if each has its own
 // program, by the session or its substitute.
-func (a listRequest) Key() upstream.Caller {
-	c := a.of
+func (c listRequest) Key() upstream.Caller {
 	switch {
 	case len(c.on.entry.Command) == 0 || c.on.entry.Share != config.ShareClient:
 		return c.who.id
@@ -60,27 +59,24 @@ func (a listRequest) Key() upstream.Caller {
 
 // Asker implements [toollist.Call]: a server may list other tools in another session, or for a client with
 // more capabilities.
-func (a listRequest) Asker() upstream.Caller {
-	c := a.of
+func (c listRequest) Asker() upstream.Caller {
 	if c.session != nil {
 		return upstream.CallerOf("session", c.session.ID)
 	}
 	return upstream.CallerOf("client", string(c.req.msg.ClientInfo), string(c.req.msg.ClientCapabilities))
 }
 
-func (a listRequest) HeldBack() bool { return a.of.on.holdsBack(a.of.rule.lane(&a.of.req)) != nil }
+func (c listRequest) HeldBack() bool { return c.on.holdsBack(c.rule.lane(&c.req)) != nil }
 
-func (a listRequest) Timeout() time.Duration { return a.of.on.entry.Timeout }
+func (c listRequest) Timeout() time.Duration { return c.on.entry.Timeout }
 
-func (a listRequest) Failed(cause error) (gone bool) {
-	c := a.of
+func (c listRequest) Failed(cause error) (gone bool) {
 	c.g.log.LogAttrs(c.ctx, slog.LevelWarn, "tools/list failed: arguments are not checked",
 		slog.String("server", c.on.entry.Name), slog.String("request_id", c.req.id), slog.Any("cause", c.private().Mask(cause)))
 	return c.req.left()
 }
 
-func (a listRequest) Page(ctx context.Context, page int, cursor json.Value, limit int) (json.Value, error) {
-	c := a.of
+func (c listRequest) Page(ctx context.Context, page int, cursor json.Value, limit int) (json.Value, error) {
 	id := wire.ID(fmt.Sprintf(`"%s-tools-%d"`, c.req.id, page))
 	params := json.Members{{Name: "cursor", Value: cursor}}
 	header := c.upstreamHeader()
@@ -110,18 +106,18 @@ func (a listRequest) Page(ctx context.Context, page int, cursor json.Value, limi
 	if said.Result == nil {
 		return nil, fmt.Errorf("tools/list: HTTP %d: %.200s%.200s", said.Status, said.Error, said.Body)
 	}
-	return a.pinnedPage(said.Result, cursor, false)
+	return c.pinnedPage(said.Result, cursor, false)
 }
 
-// again fetches the list again before the call is refused because of it, unless it was fetched for this caller
+// listAgain fetches the list again before the call is refused because of it, unless it was fetched for this caller
 // just now.
-func (a listRequest) again() *toolcall.List {
-	c, newerThan := a.of, time.Now()
-	if c.rule.list.By == a.Asker() {
+func (c *call) listAgain() *toolcall.List {
+	newerThan := time.Now()
+	if c.rule.list.By == (listRequest{c}).Asker() {
 		newerThan = newerThan.Add(-toollist.Fresh)
 	}
-	newer := c.on.backend.Lists.Get(c.ctx, a, newerThan)
-	c.rule.unconfirmed = newer == nil || newer == c.rule.list && a.HeldBack()
+	newer := c.on.backend.Lists.Get(c.ctx, listRequest{c}, newerThan)
+	c.rule.unconfirmed = newer == nil || newer == c.rule.list && listRequest{c}.HeldBack()
 	if newer != nil {
 		c.rule.list = newer
 	}
@@ -130,20 +126,19 @@ func (a listRequest) again() *toolcall.List {
 
 // mayRefuse reports whether the call may be refused because of the list: it was given to this caller, and
 // contains the tool, or is complete and up to date.
-func (a listRequest) mayRefuse() bool {
-	r := &a.of.rule
-	return r.list.By == a.Asker() && (r.listed.Tool != nil || !r.list.Partial && !r.unconfirmed)
+func (c *call) mayRefuse() bool {
+	r := &c.rule
+	return r.list.By == listRequest{c}.Asker() && (r.listed.Tool != nil || !r.list.Partial && !r.unconfirmed)
 }
 
 // listChanged records the server's announcement that a list of it has changed, if that is what it says.
-func (a listRequest) listChanged(said *wire.Signs) {
-	c := a.of
+func (c *call) listChanged(said *wire.Signs) {
 	announcement := string(said.Method)
 	if !strings.HasSuffix(announcement, "/list_changed") {
 		return
 	}
 	if announcement == wire.MethodToolsChanged {
-		c.on.backend.Lists.Changed(a.Key())
+		c.on.backend.Lists.Changed(listRequest{c}.Key())
 	}
 	for conn, source := range c.on.offeredAt(c.g.table.Load()) {
 		conn.Changed(source, announcement)
