@@ -16,6 +16,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/test/testkit"
 	"github.com/recoursehq/recourse/recovery"
 	"github.com/recoursehq/recourse/retry"
 )
@@ -55,12 +56,23 @@ func TestUntrusted(t *testing.T) {
 // stands beside it.
 func TestUntrustedOverHTTP(t *testing.T) {
 	t.Parallel()
+	untrustedOverHTTP(t, "rate_limited")
+}
+
+func TestLongUntrustedOverHTTP(t *testing.T) {
+	t.Parallel()
+	testkit.Long(t)
+	untrustedOverHTTP(t, "rate_limited", "unavailable", "unauthenticated", "conflict", "unreachable")
+}
+
+func untrustedOverHTTP(t *testing.T, kinds ...string) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &lying{t: t}
 		for _, name := range []string{"recourse", "commerce"} {
 			c := contract.MustBuiltin(name)
 			for _, base := range []http.RoundTripper{s, recovery.NewMCPTransport(s)} {
-				for body := range s.lies() {
+				for body := range s.lies(kinds) {
 					session := s.connect(&http.Client{Transport: base})
 					s.calls.Store(0)
 					_, err := recovery.New(session, c, recovery.WithUntrustedServer(), signedIn).CallTool(t.Context(), &mcp.CallToolParams{Name: "put"})
@@ -88,12 +100,12 @@ func (s *lying) mayRepeat(n int) bool {
 		n == 2 && (s.status == http.StatusUnauthorized || s.status == http.StatusForbidden)
 }
 
-// lies sets one answer after the other. ID stands for the request's id.
-func (s *lying) lies() func(yield func(string) bool) {
+// lies sets one answer after the other, with records of these kinds. ID stands for the request's id.
+func (s *lying) lies(kinds []string) func(yield func(string) bool) {
 	codes := []int{-32700, -32600, -32601, -32602, -32603, -32020, -32021, -32022, -32000, -32042, 0, 401, 429, 503}
 	statuses := []int{200, 400, 401, 402, 403, 404, 405, 409, 413, 415, 421, 422, 425, 429, 500, 501, 503, 529}
 	return func(yield func(string) bool) {
-		for _, kind := range []string{"rate_limited", "unavailable", "unauthenticated", "conflict", "unreachable"} {
+		for _, kind := range kinds {
 			record := fmt.Sprintf(`{"v":1,"kind":%q,"retry":"same_call","effect":"none","effectBasis":"known","origin":"gateway","upstream":{"status":429},"httpStatus":429}`, kind)
 			bodies := []string{
 				record, `{"title":"Too Many Requests","status":429,"detail":"Rate limit exceeded. Retry after 1 second.","code":"rate_limited"}`,
