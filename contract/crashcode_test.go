@@ -8,7 +8,7 @@ import (
 )
 
 // Servers have one code for whatever went wrong. Then the sentence says what it was, but not that nothing was done before: the
-// code counts for that. The first two are what mcp-memory-libsql answers.
+// code counts for that. The first three are what mcp-memory-libsql answers.
 func TestCodeForWhateverWentWrong(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]struct {
@@ -16,6 +16,9 @@ func TestCodeForWhateverWentWrong(t *testing.T) {
 		effect recourse.Effect
 	}{
 		`{"error":"internal_error","message":"Node search failed: Text query cannot be empty"}`: {
+			recourse.KindMissingParam, recourse.EffectUnknown,
+		},
+		"{\n  \"error\": \"internal_error\",\n  \"message\": \"Node search failed: Text query cannot be empty\"\n}": {
 			recourse.KindMissingParam, recourse.EffectUnknown,
 		},
 		`{"error":"internal_error","message":"Failed to delete relation: Relation not found: a -> b (c)"}`: {

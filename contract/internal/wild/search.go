@@ -100,11 +100,14 @@ func (s *search) window(x *index, text string) {
 	})
 }
 
+// reMember matches the beginning of a member of an object that is printed over several lines.
+var reMember = regexp.MustCompile(`^\s*"[^"]*": `)
+
 // isQuoted reports whether a place in a text is between quotation marks. In JSON, and in values that programs
 // print, everything is.
 func isQuoted(text string, at int) bool {
 	line := text[strings.LastIndexByte(text[:at], '\n')+1 : at]
-	if strings.ContainsAny(line, "{[(=") {
+	if strings.ContainsAny(line, "{[(=") || reMember.MatchString(line) {
 		return false
 	}
 	for _, mark := range []string{`"`, `'`} {
