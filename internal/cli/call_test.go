@@ -161,6 +161,36 @@ func TestCallReadsHTTPAnswers(t *testing.T) {
 	}
 }
 
+// Numbers reach the server as they were written, however long they are.
+func TestCallSendsNumbersAsWritten(t *testing.T) {
+	t.Parallel()
+	c, err := commerce.New(commerce.Options{Logger: quiet})
+	shop, parseErr := url.Parse(serveSystem(t, c, err))
+	if parseErr != nil {
+		t.Fatal(parseErr)
+	}
+	for _, args := range [][]string{
+		{`{"id": 9007199254740993, "deep": [{"n": 12345678901234567890}]}`},
+		{"id=9007199254740993", `deep=[{"n":12345678901234567890}]`},
+	} {
+		behind := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: shop.Scheme, Host: shop.Host})
+		var sent atomic.Value
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if bytes.Contains(body, []byte("tools/call")) {
+				sent.Store(string(body))
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			behind.ServeHTTP(w, r)
+		}))
+		t.Cleanup(srv.Close)
+		callTool(t, srv.URL+shop.Path, nil, append([]string{"get-orders"}, args...)...)
+		if got, _ := sent.Load().(string); !strings.Contains(got, "9007199254740993") || !strings.Contains(got, "12345678901234567890") {
+			t.Errorf("%q: %s", args, got)
+		}
+	}
+}
+
 // A question from the server is printed, and exits as missing input.
 func TestCallThatNeedsInput(t *testing.T) {
 	t.Parallel()

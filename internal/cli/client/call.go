@@ -67,10 +67,13 @@ func (c *CallCommand) Run(ctx context.Context, env *term.Environment, command te
 	}
 	defer session.Close()
 	var tools []*mcp.Tool // if a server cannot list its tools, the call is still made
-	if c.Recover || slices.ContainsFunc(slices.Collect(maps.Values(arguments)), isPlain) {
+	guessed := !c.isObject() && slices.ContainsFunc(slices.Collect(maps.Values(arguments)), isPlain)
+	if c.Recover || guessed {
 		tools, _, _ = ListTools(ctx, session.ClientSession)
 	}
-	asTexts(tools, c.Tool, arguments)
+	if guessed {
+		asTexts(tools, c.Tool, arguments)
+	}
 	params := &mcp.CallToolParams{Name: c.Tool, Arguments: arguments}
 	if c.Key != "" {
 		params.Meta = mcp.Meta{once.KeyMembers[0]: c.Key}
@@ -131,10 +134,15 @@ func recordIn(result *mcp.CallToolResult) *recourse.Error {
 	return nil
 }
 
-// arguments returns the call's arguments.
-func (c *CallCommand) arguments() (map[string]any, error) {
-	arguments := map[string]any{}
-	if len(c.Arguments) == 1 && strings.HasPrefix(strings.TrimSpace(c.Arguments[0]), "{") {
+// isObject reports whether the arguments are given as one JSON object.
+func (c *CallCommand) isObject() bool {
+	return len(c.Arguments) == 1 && strings.HasPrefix(strings.TrimSpace(c.Arguments[0]), "{")
+}
+
+// arguments returns the call's arguments, those in JSON as they were written: a long number would lose its last digits as a float64.
+func (c *CallCommand) arguments() (map[string]json.RawMessage, error) {
+	arguments := map[string]json.RawMessage{}
+	if c.isObject() {
 		if err := json.Unmarshal([]byte(c.Arguments[0]), &arguments); err != nil {
 			return nil, term.Hint(
 				fmt.Errorf("the arguments are not a JSON object: %w", err), `write them as '{"NAME": "VALUE"}', or as NAME=VALUE`,
@@ -147,17 +155,16 @@ func (c *CallCommand) arguments() (map[string]any, error) {
 		if !ok || name == "" {
 			return nil, fmt.Errorf("%q is not an argument: write NAME=VALUE, or one JSON object", text)
 		}
-		if json.Valid([]byte(value)) {
-			arguments[name] = json.RawMessage(value)
-		} else {
-			arguments[name] = value
+		arguments[name] = json.RawMessage(value)
+		if !json.Valid([]byte(value)) {
+			arguments[name] = quoted(value)
 		}
 	}
 	return arguments, nil
 }
 
 // asTexts makes a text of each plain value that is JSON, such as 5, if the tool's inputSchema has a string there.
-func asTexts(tools []*mcp.Tool, tool string, arguments map[string]any) {
+func asTexts(tools []*mcp.Tool, tool string, arguments map[string]json.RawMessage) {
 	i := slices.IndexFunc(tools, func(t *mcp.Tool) bool { return t.Name == tool })
 	if i < 0 {
 		return
@@ -171,16 +178,21 @@ func asTexts(tools []*mcp.Tool, tool string, arguments map[string]any) {
 		return
 	}
 	for name, value := range arguments {
-		if raw, ok := value.(json.RawMessage); ok && isPlain(value) && schema.Properties[name].Type == "string" {
-			arguments[name] = string(raw)
+		if isPlain(value) && schema.Properties[name].Type == "string" {
+			arguments[name] = quoted(string(value))
 		}
 	}
 }
 
-// isPlain reports whether an argument was written as JSON, but not as a JSON string.
-func isPlain(value any) bool {
-	raw, ok := value.(json.RawMessage)
-	return ok && !bytes.HasPrefix(bytes.TrimSpace(raw), []byte{'"'})
+// quoted returns a text as a JSON string.
+func quoted(text string) json.RawMessage {
+	raw, _ := json.Marshal(text) // a string has a form in JSON
+	return raw
+}
+
+// isPlain reports whether an argument is JSON other than a string.
+func isPlain(value json.RawMessage) bool {
+	return !bytes.HasPrefix(bytes.TrimSpace(value), []byte{'"'})
 }
 
 // printResult prints the texts of a result, and everything else as JSON.
