@@ -135,6 +135,29 @@ func TestUselessVerifyCalls(t *testing.T) {
 	}
 }
 
+// A server's record may name a place that is none: nothing is asked then.
+func TestVerifyCallsFromNowhere(t *testing.T) {
+	t.Parallel()
+	for _, place := range []string{`null`, `[]`, `["/id","/id"]`, `[1]`, `7`, `"/nothing"`, `["/nothing"]`} {
+		t.Run(place, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c, err := contract.Builtin().Load("ours.yaml", []byte("form: 1\nname: ours\nextends: recourse\nread_only: [get]\ncodes: []\n"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				failed := `{"content":[],"isError":true,"_meta":{"` + recourse.MetaKey +
+					`":{"v":1,"kind":"timeout","effect":"unknown","verify":{"tool":"get","from":{"id":` + place + `}}}}}`
+				s := &server{contract: c, began: time.Now(), script: map[string][]any{"put": {failed}, "get": {`{"content":[]}`}}}
+				_, err = recovery.New(s, c).CallTool(t.Context(), &mcp.CallToolParams{Name: "put", Arguments: map[string]any{"id": "a"}})
+				if e := recourse.From(err); e.Kind != recourse.KindTimeout || len(s.calls) != 1 {
+					t.Errorf("%v after %q", err, s.calls)
+				}
+			})
+		})
+	}
+}
+
 // A missing result is a failure: callers do not expect a nil result.
 func TestNoResult(t *testing.T) {
 	t.Parallel()

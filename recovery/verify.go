@@ -7,6 +7,8 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contractform"
+	internaljson "github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/retry"
 )
 
@@ -99,25 +101,7 @@ func (x *errand) filled(v *recourse.Verify) *recourse.Verify {
 	if own := x.contract.VerifyFor(x.contractCall()); own != nil && own.Tool == v.Tool && len(own.From) == 0 {
 		return own
 	}
-	whole := *v
-	whole.From = nil
-	for _, arg := range v.From {
-		var pointer string
-		list := []string{""}
-		isList := json.Unmarshal(arg.Value, &list) == nil && len(list) == 1
-		if pointer = list[0]; !isList && json.Unmarshal(arg.Value, &pointer) != nil {
-			return nil
-		}
-		value := lookup(x.arguments, pointer)
-		if value == nil {
-			return nil
-		}
-		if isList {
-			value = json.RawMessage("[" + string(value) + "]")
-		}
-		whole.Args = whole.Args.With(arg.Name, value)
-	}
-	return &whole
+	return contractform.Fill(v, internaljson.Value(x.arguments))
 }
 
 // mayAsk reports whether a call named by the server is allowed: the server has that tool, and it only reads.

@@ -4,9 +4,11 @@ import (
 	stdjson "encoding/json"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 )
 
@@ -46,6 +48,36 @@ func (l *Landed) Judge(data, arguments json.Value) (landed, known bool) {
 		}
 	}
 	return false, true
+}
+
+// Fill returns a verify call with all its arguments, some of which stand in those of the failed call; nil if one does not stand there.
+func Fill(v *recourse.Verify, arguments json.Value) *recourse.Verify {
+	whole := *v
+	whole.From = nil
+	for _, arg := range v.From {
+		value := valueAt(json.Value(arg.Value), arguments)
+		if value == nil {
+			return nil
+		}
+		whole.Args = whole.Args.With(arg.Name, stdjson.RawMessage(value))
+	}
+	return &whole
+}
+
+// valueAt returns the value at a place in the arguments, or in a list if the place is in one. The place may come from a server.
+func valueAt(place, arguments json.Value) json.Value {
+	if pointer, ok := json.TextOf(place); ok {
+		return json.Lookup(arguments, json.Pointer(pointer))
+	}
+	var list []string
+	if json.Unmarshal(place, &list) != nil || len(list) != 1 {
+		return nil
+	}
+	value := json.Lookup(arguments, json.Pointer(list[0]))
+	if value == nil {
+		return nil
+	}
+	return slices.Concat(json.Value("["), value, json.Value("]"))
 }
 
 // pathOf returns the steps of a path.

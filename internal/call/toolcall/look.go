@@ -25,32 +25,7 @@ func (c *Call) Look() *recourse.Verify {
 	if v == nil {
 		return nil
 	}
-	for _, arg := range v.From {
-		value := c.fill(arg.Value)
-		if value == nil {
-			return nil
-		}
-		v.Args = v.Args.With(arg.Name, value)
-	}
-	v.From = nil
-	return v
-}
-
-// fill returns the value that stands at a place in the call's arguments, or in a list if the place does.
-func (c *Call) fill(place stdjson.RawMessage) stdjson.RawMessage {
-	var pointer string
-	var list []string
-	isList := json.Unmarshal(place, &list) == nil && len(list) == 1
-	if isList {
-		pointer = list[0]
-	} else if json.Unmarshal(place, &pointer) != nil {
-		return nil
-	}
-	value := json.Lookup(c.Arguments, json.Pointer(pointer))
-	if value != nil && isList {
-		return stdjson.RawMessage("[" + string(value) + "]")
-	}
-	return stdjson.RawMessage(value)
+	return contractform.Fill(v, c.Arguments)
 }
 
 // Landed judges by the answer to that call whether this one took effect. result is the tool's result; nil means that the
