@@ -127,6 +127,9 @@ func (x *exchange) failure() (f SeenFailure, ok bool) {
 // cutWord cuts a text around the last place at which a word stands by itself.
 func cutWord(text, word string) (before, after string, found bool) {
 	inWord := func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+	if word == "" {
+		return text, "", false
+	}
 	for end := len(text); ; {
 		at := strings.LastIndex(text[:end], word)
 		if at < 0 {

@@ -18,6 +18,16 @@ func TestDraftsCutWords(t *testing.T) {
 	}
 }
 
+// A schema may have a property without a name: nothing names it.
+func TestDraftsOfNamelessParameters(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "Input validation error", "No. It is missing."} {
+		if before, after, found := cutWord(text, ""); found {
+			t.Errorf("%s: got %q, %q", text, before, after)
+		}
+	}
+}
+
 // What a verify call asks for by the same name as the write is of the write, and not of the sandbox.
 func TestDraftedVerifyIsOfTheWrite(t *testing.T) {
 	t.Parallel()
