@@ -66,14 +66,13 @@ func isStructured(arguments json.Value) bool {
 	return len(text) > 1 && (strings.ContainsAny(text[1:], "{<") || strings.Contains(text, ": ") || strings.Contains(text, `\n`))
 }
 
-// saysArguments reports whether the sentence itself says that it is about the arguments.
+// saysArguments reports whether the sentence itself, or the name of the model in it, says that it is about the arguments.
 func (c *Call) saysArguments(e *recourse.Error) bool {
 	first, _, _ := strings.Cut(e.Message, "\n")
+	words := []string{"argument", "param", "tool", strings.ToLower(c.Name)}
 	if at := rePydantic.FindStringIndex(first); at != nil {
-		first = first[at[1]:]
+		first, words = first[at[1]:], append(words, "call[", "args", "input", "request")
 	}
 	first = strings.ToLower(first)
-	return slices.ContainsFunc([]string{"argument", "param", "call[", "tool", strings.ToLower(c.Name)}, func(word string) bool {
-		return strings.Contains(first, word)
-	})
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(first, word) })
 }

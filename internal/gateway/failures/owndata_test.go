@@ -56,6 +56,7 @@ func TestDataOfTheServersOwn(t *testing.T) {
 		{"book_invoice", `{"number":"17","note":"the total is missing"}`, pydanticInvoice, false},
 		{"book_invoice", `{"number":"17"}`, strings.Replace(pydanticInvoice, "for Invoice", "for book_invoiceArguments", 1), false},
 		{"book_invoice", `{"number":"17"}`, strings.Replace(pydanticInvoice, "for Invoice", "for call[book]", 1), false},
+		{"book_invoice", `{"number":"17"}`, strings.Replace(pydanticInvoice, "for Invoice", "for BookInput", 1), false},
 		{"book_invoice", `{"number":"17"}`, "Invalid arguments for tool book_invoice: " + zodBare, false},
 		{"book_invoice", `{"number":"17"}`, strings.Replace(pydanticInvoice, "\ntotal\n", "\nInvoiceNumber\n", 1), false},
 		{"add_invoice", `{"invoice":{}}`, pydanticInvoice, false},
