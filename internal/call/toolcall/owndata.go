@@ -11,26 +11,42 @@ import (
 
 // ownData turns a complaint about data that are not the call's arguments into a defect of the server: pydantic, zod and serde are
 // used for what an API has answered, or a file holds, as well, and their words do not tell where the data came from. By then the
-// tool has run.
+// tool has run. Of a tool that takes no arguments, something else is wrong.
 func (c *Call) ownData(e *recourse.Error) *recourse.Error {
-	if !c.Relays || len(e.Violations) == 0 || !isWithin(e) || c.isAbout(e) {
+	checked := len(e.Violations) > 0 && (e.Origin == recourse.OriginCaller || rePydantic.MatchString(e.Message))
+	switch {
+	case !c.Relays || !isWithin(e):
+		return e
+	case checked && !c.isAbout(e):
+		return e.With(func(e *recourse.Error) {
+			e.Kind, e.Origin, e.Retry, e.Violations = recourse.KindInternal, recourse.OriginServer, "", nil
+			e.Effect, e.EffectBasis = "", ""
+		})
+	case c.givesNothing() && !c.saysArguments(e): // there is nothing to correct
+		return e.With(func(e *recourse.Error) {
+			e.Kind, e.Origin, e.Retry, e.Violations = recourse.KindInvalidState, recourse.OriginServer, "", nil
+		})
+	default:
 		return e
 	}
-	return e.With(func(e *recourse.Error) {
-		e.Kind, e.Origin, e.Retry, e.Violations = recourse.KindInternal, recourse.OriginServer, "", nil
-		e.Effect, e.EffectBasis = "", ""
-	})
 }
 
 // isWithin reports whether a failure was made within the server, by whatever checks data there, rather than by what it calls.
 func isWithin(e *recourse.Error) bool {
-	if e.Kind.Class() != recourse.ClassInput || e.Code != "" || e.Upstream.Status != 0 {
+	switch e.Kind {
+	case recourse.KindMissingParam, recourse.KindInvalidType, recourse.KindInvalidValue, recourse.KindUnknownParam:
+		code := e.Upstream.Code
+		own := code == "" || strings.HasPrefix(code, "-32") // JSON-RPC's are the server's
+		return own && e.Code == "" && e.Upstream.Status == 0 && e.Retry != recourse.RetryAfterSetup
+	default:
 		return false
 	}
-	if code := e.Upstream.Code; code != "" && !strings.HasPrefix(code, "-32") { // those of JSON-RPC are the server's own
-		return false
-	}
-	return e.Origin == recourse.OriginCaller || rePydantic.MatchString(e.Message)
+}
+
+// givesNothing reports whether the tool takes no arguments, and has been given none.
+func (c *Call) givesNothing() bool {
+	given := string(json.Compact(c.Arguments))
+	return c.Tool != nil && (given == "" || given == "{}" || given == "null") && c.Tool.takesNothing()
 }
 
 // isAbout reports whether violations may be about the arguments of the call: unless it is known which names the tool takes, and

@@ -117,3 +117,36 @@ func TestArgumentThatIsNoJSON(t *testing.T) {
 		}
 	}
 }
+
+// A tool without parameters has no arguments to correct: what it finds wrong is the state of the server.
+func TestNoArgumentsToCorrect(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t, testkit.WithTools(
+		testkit.Tool{Name: "sum", Definition: `{"name":"sum","inputSchema":{"type":"object","properties":{}}}`},
+		testkit.Tool{Name: "mean", Definition: `{"name":"mean","inputSchema":{"type":"object","properties":{"of":{"type":"string"}}}}`},
+	))
+	client := gatewaytest.Start(t, srv.URL()).Client(t, testkit.Legacy)
+	for _, tt := range []struct {
+		tool, args, text string
+		want             recourse.Kind
+	}{
+		{"sum", `{}`, "division by zero", recourse.KindInvalidState},
+		{"sum", `{}`, "Project path must be absolute", recourse.KindInvalidState},
+		{"mean", `{}`, "division by zero", recourse.KindInvalidValue},
+		{"sum", `{"of":"x"}`, "division by zero", recourse.KindInvalidValue},
+		{"sum", `{}`, `required argument "quantity" not found`, recourse.KindMissingParam}, // mcp-go: it takes what it does not declare
+		{"sum", `{}`, pydanticInvoice, recourse.KindInternal},
+		{"sum", `{}`, "The answer is too large", recourse.KindTooLarge},
+	} {
+		text, _ := json.Marshal(tt.text)
+		srv.Always(tt.tool, faults.Result("", `{"isError":true,"content":[{"type":"text","text":`+string(text)+`}]}`))
+		a, err := client.Call(t.Context(), tt.tool, tt.args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, read := gatewaytest.Record(t, a), a.Result(t).Text()
+		if e.Kind != tt.want || e.Kind == recourse.KindInvalidState && strings.Contains(read, "rguments") {
+			t.Errorf("%s %s: %q is read as %s, %q", tt.tool, tt.args, tt.text, e.Kind, read)
+		}
+	}
+}
