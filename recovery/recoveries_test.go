@@ -162,6 +162,10 @@ func recoveries() []kitRecovery {
 		`Before calling again run study_get(study_id="s-1", lean=True) and check reports`)
 	losing := text(`[network_error] The backend could not be reached. Suggestions: Before calling again run study_update(study_id="s-1")`)
 	next := data(`{"next_action":"study_get(study_id=\"s-1\", lean=True)"}`)
+	from := func(place string) map[string][]any {
+		return map[string][]any{"order-hold": {json.RawMessage(`{"content":[],"isError":true,"_meta":{"` + recourse.MetaKey +
+			`":{"v":1,"kind":"timeout","effect":"unknown","verify":{"tool":"get-orders","from":{"ids":` + place + `}}}}}`)}, "get-orders": {good}}
+	}
 	return []kitRecovery{
 		line("wait", "fieldmcp", "deere_get_fields", `{"id":"1"}`, map[string][]any{"deere_get_fields": {down.WithEffect(recourse.EffectNone), good}}),
 		line("given up", "fieldmcp", "deere_get_fields", `{"id":"1"}`, map[string][]any{"deere_get_fields": {recourse.Timeout("", 0).WithEffect(recourse.EffectNone)}}),
@@ -205,6 +209,11 @@ func recoveries() []kitRecovery {
 		}),
 		line("waits itself", "studies", "run_dispatch", `{"study_id":"s-1","wait":false}`, map[string][]any{"run_dispatch": {next}}),
 		line("not there", "terra", "get_sleep_data", `{}`, map[string][]any{"get_sleep_data": {recourse.NotFound("user", "u")}}),
+		line("the arguments to ask with stand in a list", "commerce", "order-hold", `{"id":"SO-1"}`, from(`["/id"]`)),
+		line("the arguments to ask with stand nowhere", "commerce", "order-hold", `{"id":"SO-1"}`, from(`"/number"`)),
+		line("the arguments to ask with stand nowhere, in a list", "commerce", "order-hold", `{"id":"SO-1"}`, from(`["/number"]`)),
+		line("the place of the arguments to ask with is null", "commerce", "order-hold", `{"id":"SO-1"}`, from(`null`)),
+		line("the place of the arguments to ask with is an empty list", "commerce", "order-hold", `{"id":"SO-1"}`, from(`[]`)),
 		line("nothing settles it", "recourse", "order_create", `{}`, map[string][]any{"order_create": {late}}),
 	}
 }

@@ -269,7 +269,8 @@ async function verify(x: Exchange, e: Fields): Promise<{ e: Fields; landed?: boo
   const advice = doubts(x, x.tool) ? [] : advised(x.c, failureOf(e));
   const named = advice.map(({ tool, args }) => ({ tool, args: copyOf(args) }));
   calls.push(...named.filter(({ args }) => !isEmpty(args)));
-  const call = calls.filter(isObject).map((v) => completed(x, v)).find((v) => mayAsk(x, textOr(v["tool"])));
+  const told = calls.filter(isObject).find((v) => mayAsk(x, textOr(v["tool"])));
+  const call = told && completed(x, told);
   if (e["effect"] !== "unknown" || !call) return { e };
   const waitMs = Math.floor(backoff(x.c, e, 1, random(x))); // what is on its way may arrive yet
   if (waitMs >= left(x) || !(await wait(x, waitMs, "the write may be on its way"))) return { e };
@@ -283,11 +284,18 @@ async function verify(x: Exchange, e: Fields): Promise<{ e: Fields; landed?: boo
   return { e: landed === false ? { ...e, effect: "none", retry: "same_call" } : e, landed, result: found.result };
 }
 
-/** Returns a verify call with the arguments whose values were not shown, taken from the call itself. */
-function completed(x: Exchange, call: Fields): Fields {
-  const take = (at: Value): Value => (Array.isArray(at) ? at.map(take) : find(copyOf(x.args), textOr(at)).found[0]);
-  const taken = Object.entries(fieldsOr(call["from"])).map(([name, at]): [string, Value] => [name, take(at)]);
+/** Returns a verify call with the arguments that were not shown, from the call itself; undefined: one is missing. */
+function completed(x: Exchange, call: Fields): Fields | undefined {
+  const taken = Object.entries(fieldsOr(call["from"])).map(([name, at]): [string, Value] => [name, ownValue(x, at)]);
+  if (taken.some(([, value]) => value === undefined)) return undefined;
   return taken.length > 0 ? { ...call, args: { ...fieldsOr(call["args"]), ...Object.fromEntries(taken) } } : call;
+}
+
+/** Returns the value at a JSON Pointer into the call's own arguments, in a list if that is in one. */
+function ownValue(x: Exchange, at: Value): Value {
+  if (isText(at)) return find(copyOf(x.args), at).found[0];
+  const value = Array.isArray(at) && at.length === 1 && isText(at[0]) ? ownValue(x, at[0]) : undefined;
+  return value === undefined ? undefined : [value];
 }
 
 /** Makes the verify call until it is answered. Its result is undefined if the item does not exist. */

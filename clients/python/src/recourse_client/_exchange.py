@@ -288,6 +288,8 @@ class Exchange:
             return e, None, None
         if isinstance(call.get("from"), dict):  # what was not shown
             taken = {name: self.take(at) for name, at in call["from"].items()}
+            if any(value is None for value in taken.values()):
+                return e, None, None
             call = {**call, "args": {**fields_of(call.get("args")), **taken}}
         wait = int(backoff(self.c, e, 1, self.options.random()))  # what is on its way may arrive yet
         if wait >= self.left() or not await self.wait(wait, "the write may be on its way"):
@@ -319,10 +321,11 @@ class Exchange:
         return has_landed
 
     def take(self, at: Any) -> Any:
-        """Returns the values of the call's own arguments at JSON Pointers."""
+        """Returns the value at a JSON Pointer into the call's own arguments, in a list if that is in one."""
         if isinstance(at, list):
-            return [self.take(one) for one in at]
-        return next(iter(find(self.arguments, text_of(at))[0]), None)
+            value = self.take(at[0]) if len(at) == 1 and isinstance(at[0], str) else None
+            return None if value is None else [value]
+        return next(iter(find(self.arguments, at)[0]), None) if isinstance(at, str) else None
 
     def may_ask(self, tool: Any) -> bool:
         """Says whether a call that the server names may be made: the server has that tool, and it only reads."""
