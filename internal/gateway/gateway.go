@@ -110,7 +110,7 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 	}
 	g.lists = many.New(reach.Lists, &many.Options{Time: manyListTimeout}, func(text string) { log.Warn(text) })
 	g.http = front.HTTP{Handler: g, Log: log, Drain: g.Drain}
-	outside := transport(reach.Dial)
+	outside := upstream.NewTransport(reach.Dial) // to issuers, and the checks of users
 	g.issuers = auth.NewIssuers(outside)
 	g.life, g.end = context.WithCancel(context.Background())
 	g.work = work.Within(g.life)
@@ -129,19 +129,6 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 		g.work.Go(g.watchPins)
 	}
 	return g, nil
-}
-
-// transport is how issuers, and the checks of users, are reached.
-func transport(dial upstream.Dial) http.RoundTripper {
-	t, ok := http.DefaultTransport.(*http.Transport)
-	if !ok {
-		return http.DefaultTransport
-	}
-	t = t.Clone()
-	if dial != nil {
-		t.DialContext = dial
-	}
-	return t
 }
 
 // Drain ends the streams that have no end of their own, so that only the calls in progress remain. New
