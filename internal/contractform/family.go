@@ -18,7 +18,8 @@ type FamilyFile struct {
 	Provider string `yaml:"provider"`
 	// What a reader should know, in Markdown.
 	Doc string `yaml:"doc"`
-	// Its texts are plain English rather than one system's words: they count only if no other family matches.
+	// Its texts are plain English rather than one system's words: they count only if no other family matches, and `is not` stands for
+	// `isn't` as well.
 	Last bool `yaml:"last"`
 	// Where the facts come from: public pages and source files.
 	Sources []string `yaml:"sources,required"`

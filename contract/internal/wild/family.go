@@ -208,6 +208,9 @@ func (k *compiler) familyText(f *Family, file *contractform.FamilyText) {
 		}
 		if p := k.phrase(n, contractform.RecordType); p != nil {
 			form.phrases = append(form.phrases, p)
+			if f.File.Last {
+				form.phrases = append(form.phrases, p.contracted()...)
+			}
 		}
 	}
 	if file.Each != nil {
