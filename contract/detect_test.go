@@ -206,7 +206,15 @@ func TestReadRPC(t *testing.T) {
 		raw  string
 		want said
 	}{
-		"parse error":      {`{"code":-32700,"message":"Parse error"}`, server(recourse.KindMalformed, recourse.EffectNone, "-32700")},
+		"parse error": {`{"code":-32700,"message":"Parse error"}`, server(recourse.KindMalformed, recourse.EffectNone, "-32700")},
+		"thrown by a tool": {
+			`{"code":-32600,"message":"MCP error -32600: Failed to create the order: the shop's API timed out"}`,
+			server(recourse.KindTimeout, "", "-32600"),
+		},
+		"its state": {
+			`{"code":-32600,"message":"No active project. Call open_project first."}`,
+			server(recourse.KindInvalidState, recourse.EffectNone, "-32600"),
+		},
 		"invalid request":  {`{"code":-32600,"message":"Invalid Request"}`, server(recourse.KindInvalidRequest, recourse.EffectNone, "-32600")},
 		"unknown method":   {`{"code":-32601,"message":"Method x not found"}`, server(recourse.KindUnknownMethod, recourse.EffectNone, "-32601")},
 		"bad params":       {`{"code":-32602,"message":"orgId has to be a number"}`, server(recourse.KindInvalidValue, recourse.EffectNone, "-32602")},

@@ -58,7 +58,8 @@ func (r *Reader) applyTrust(reading Reading, refused bool) Reading {
 	if c := reading.Contract; c != nil {
 		clearBy(e, c.byCode[e.Code])
 	}
-	refused = refused && e.Kind != recourse.KindBadResponse // SDKs reject what a tool has returned with the code for arguments
+	// SDKs reject what a tool has returned with the code for arguments, and tools throw any code when what is behind them has failed.
+	refused = refused && (e.Kind.Class() != recourse.ClassUpstream || e.Kind == recourse.KindClientError)
 	if refused && (e.Effect == "" || e.Effect == recourse.EffectNone) {
 		e.Effect, e.EffectBasis = recourse.EffectNone, recourse.BasisKnown
 	}

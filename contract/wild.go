@@ -2,6 +2,7 @@ package contract
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"sync"
@@ -133,15 +134,20 @@ func (r *Reader) fromRPC(code, message string, data *json.Node) (e *recourse.Err
 	return e, plain
 }
 
+// reBadRequest is how SDKs begin what they say of a message that is no request.
+var reBadRequest = regexp.MustCompile(`(?i)^(?:invalid|bad) request`)
+
 // overrules reports whether what a JSON-RPC error says in words counts more than its code, whose kind is "" if it has
 // none. Servers use the codes for invalid requests and arguments for whatever is wrong with a call, and internalError
 // for everything.
-func overrules(said *recourse.Error, code recourse.Kind) bool {
+func overrules(said *recourse.Error, code recourse.Kind, message string) bool {
 	input := said.Kind == recourse.KindUnknownTool || len(said.Violations) > 0
 	switch code {
 	case "", recourse.KindInternal:
 		return true
-	case recourse.KindInvalidValue, recourse.KindInvalidRequest:
+	case recourse.KindInvalidRequest:
+		return !reBadRequest.MatchString(message) && said.Kind != recourse.KindInternal && said.Kind != recourse.KindUnknown
+	case recourse.KindInvalidValue:
 		switch said.Kind.Class() {
 		case recourse.ClassResource, recourse.ClassPermission:
 			return true
@@ -166,7 +172,7 @@ func (r *Reader) rpcKind(code, message string, data *json.Node) (e *recourse.Err
 	if kind := data.Raw.Kind(); kind == '{' || kind == '[' {
 		said.objects = []*json.Node{r.spelled(data, 0)}
 	}
-	if known, _, recognized := r.recognized(last(r.peeled(said))); recognized && overrules(known, kind) {
+	if known, _, recognized := r.recognized(last(r.peeled(said))); recognized && overrules(known, kind, message) {
 		known.Message = cmp.Or(known.Message, clean.Message(message))
 		return known, false
 	}
