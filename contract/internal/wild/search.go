@@ -242,6 +242,12 @@ func (s *search) result() *hit {
 			best.add(other)
 		}
 	}
+	if status := e.Upstream.Status; e.Kind.Class() == recourse.ClassInput && status != 0 {
+		// What it lists may look like invalid arguments: a status that says something else counts more.
+		if kind := recourse.FromStatus("", status).Kind; kind.Class() != recourse.ClassInput && kind != recourse.KindClientError {
+			e.Kind, e.Violations = kind, nil
+		}
+	}
 	family := best.form.family
 	if i := slices.IndexFunc(s.findings, (*hit).isJob); i >= 0 && e.Kind == recourse.KindInternal {
 		// What a command or a script says of itself is no defect of the server that ran it.
