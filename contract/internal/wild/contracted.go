@@ -16,7 +16,7 @@ var contractions = []string{
 // negated are the contractions behind which a text goes on that begins with "not".
 var negated = []string{"isn't ", "aren't ", "wasn't ", "weren't ", "hasn't ", "haven't "}
 
-var contract, typeset = strings.NewReplacer(contractions...), strings.NewReplacer("'", "’")
+var shorten, typeset = strings.NewReplacer(contractions...), strings.NewReplacer("'", "’")
 
 // contracted returns the phrase in the other spellings that it has: with contractions, and these with a typographic apostrophe.
 func (p *phrase) contracted() (others []*phrase) {
@@ -25,7 +25,7 @@ func (p *phrase) contracted() (others []*phrase) {
 			others = append(others, p.with(0, word+strings.TrimPrefix(first, "not ")))
 		}
 	}
-	if short := p.spelled(contract); short != nil {
+	if short := p.spelled(shorten); short != nil {
 		others = append(others, short)
 	}
 	for _, short := range others {
