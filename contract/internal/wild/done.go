@@ -16,7 +16,8 @@ const (
 	// work are participles of what only a call can have done, for the active and the passive.
 	work = `(?:created|saved|uploaded|inserted|written|wrote|posted|published|deployed|committed|added|imported|stored|` +
 		`scheduled|booked|paid|charged|refunded|transferred|submitted|applied|copied|persisted|queued|enqueued|sent|emailed|` +
-		`registered|completed|finished|succeeded|processed|provisioned|placed|pushed|generated|synced)`
+		`registered|completed|finished|succeeded|processed|provisioned|placed|pushed|generated|synced|appended|captured|cloned|credited|` +
+		`debited|deposited|forked|forwarded|initiated|launched|minted|purchased|upserted|withdrawn)`
 	// states also describe how something was found ("the message was deleted"): of them only the active counts, or a number.
 	states = `(?:deleted|removed|updated|moved|renamed|merged|changed|modified|closed|cancelled|canceled|archived|configured|` +
 		`installed|restarted|started|stopped|downloaded|patched|migrated|replaced|reset|disabled|enabled|dropped)`
@@ -40,6 +41,7 @@ var (
 		`\bafter (?:creating|saving|uploading|inserting|writing|posting|publishing|deploying|committing|adding|importing|sending|` +
 			`charging|deleting|updating|moving|processing|completing) `,
 		`^partial(?:ly)? success`,
+		`^step \d+(?: ?(?:/|of) ?\d+)? (?:done|ok|completed?|finished|succeeded)$`,
 	}, `|`))
 	// reWas says how something is now. That somebody goes on with "but" makes it this call's work.
 	reWas = regexp.MustCompile(`(?i)\b(?:was|were) ` + states + `$`)
