@@ -36,8 +36,12 @@ func connect(c *call, next next) *failure {
 	return next(c)
 }
 
-// invite adds the link for connecting the account to failures that connecting would fix.
+// invite adds the link for connecting the account to failures that connecting would fix. Nobody reads that of an endpoint
+// which listens for its clients.
 func (who *caller) invite(r *request, err error, scopes []string) *recourse.Error {
+	if r.nested && r.lasts() {
+		return recourse.From(err)
+	}
 	return who.account.Invite(r.ctx, r.base(), err, scopes)
 }
 
@@ -70,11 +74,14 @@ func (enforcing) aboutAccount(c *call, f *failure) end {
 	return end{Why: answer.AccountRefused, Err: e}
 }
 
-// refusesAccount reports whether a server refuses the caller's credential or its permissions. If so, the
-// failure says which scopes are missing.
+// refusesAccount reports whether a server refuses the caller's credential, the lack of one, or its permissions. narrowed is
+// then the failure, if a new credential would not do: it says what is missing.
 func (who *caller) refusesAccount(
 	ctx context.Context, r *request, status int, header http.Header,
 ) (refuses bool, narrowed *recourse.Error) {
+	if e, ok := errors.AsType[*recourse.Error](who.account.Missing); ok && status == http.StatusUnauthorized {
+		return true, who.invite(r, e, nil)
+	}
 	if who.account.Header == "" {
 		return false, nil
 	}

@@ -40,6 +40,7 @@ type accountFront struct {
 	provider *connection.Provider
 	refused  atomic.Bool  // the provider refuses to renew
 	issued   atomic.Int64 // how many tokens the provider has issued
+	codes    atomic.Int64 // how many codes it has given
 	log      *gatewaytest.Log
 }
 
@@ -61,6 +62,7 @@ func startBefore(t *testing.T, server, flow, more string, entry ...string) *acco
 	tokens := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Path == "/device" {
+			f.codes.Add(1)
 			_, _ = io.WriteString(w, `{"device_code":"device-secret","user_code":"WDJB-MJHT-Q7Z9","verification_uri":"https://provider.test/activate","expires_in":600,"interval":1}`)
 			return
 		}
@@ -149,6 +151,28 @@ func TestConnectFromTheLink(t *testing.T) {
 			if strings.Contains(f.log.String(), "deere-key-1") {
 				t.Error("the log shows the key")
 			}
+		})
+	}
+}
+
+// A server that gives lists only to those who have an account refuses them before it is connected: that is the caller's matter.
+func TestListNeedsTheAccount(t *testing.T) {
+	t.Parallel()
+	for _, era := range testkit.Eras {
+		t.Run(era.String(), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t, testkit.WithEra(era))
+			f := startWithAccounts(t, srv, "api_key", "")
+			client := f.client(t, era)
+			srv.Next("tools/list", faults.Unauthorized())
+			a, err := client.ListTools(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if record := gatewaytest.Record(t, a); record.Kind != recourse.KindNotConnected || record.Effect != recourse.EffectNone {
+				t.Errorf("got %+v", record)
+			}
+			f.linkIn(t, string(a.Body))
 		})
 	}
 }
