@@ -75,7 +75,8 @@ func startBefore(t *testing.T, server, flow, more string, entry ...string) *acco
 	}))
 	s := gatewaytest.OpenStore(t, "sqlite:"+filepath.Join(t.TempDir(), "recourse.db"))
 	f.store = s
-	f.manager = connection.NewManager(s.Connections(), seal.New(connectionKey), nil, slog.New(slog.DiscardHandler))
+	client := &http.Client{Transport: &http.Transport{DialContext: testkit.Dial, DisableKeepAlives: true}}
+	f.manager = connection.NewManager(s.Connections(), seal.New(connectionKey), client, slog.New(slog.DiscardHandler))
 	t.Cleanup(f.manager.Close)
 	f.provider = &connection.Provider{Name: "deere", Title: "John Deere", TokenURL: tokens, ClientID: "recourse", ClientSecret: "hunter2"}
 	g, log := gatewaytest.NewReaching(t, gateway.Reach{Dial: testkit.Dial, Connections: f.manager}, fmt.Sprintf(`

@@ -1,14 +1,18 @@
 package account_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/faults"
+	"github.com/recoursehq/recourse/internal/test/testkit/protocol"
 )
 
 // A notification of the gateway on a client's stream does not split an event of the server that is still arriving.
@@ -57,4 +61,36 @@ func TestNoticeBetweenEvents(t *testing.T) {
 			t.Errorf("got %.200s, %v", event.Data, err)
 		}
 	})
+}
+
+// A client that listens at an endpoint with several servers before the account at one of them is connected hears of that server's
+// changes once it is. Until then, nobody sees a link.
+func TestListenBeforeTheAccountIsConnected(t *testing.T) {
+	t.Parallel()
+	for era, method := range map[testkit.Era]string{testkit.Modern: protocol.MethodListen, testkit.Legacy: "initialize"} {
+		testkit.Virtual(t, era.String(), func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(era))
+			srv.Always(method, faults.Unauthorized())
+			f := startWithAccounts(t, srv, "device_code", "endpoints: {all: {servers: [farm]}}")
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+			defer cancel()
+			s := testkit.NewClient(t, f.url+"/all/mcp", testkit.Modern).MustListen(ctx, t)
+			defer s.Close()
+			s.MustNext(t)
+			time.Sleep(time.Hour)
+			if n := f.codes.Load(); n != 0 {
+				t.Errorf("the provider was asked for %d codes", n)
+			}
+			f.connect(t)
+			srv.Behave()
+			if got := s.MustNext(t).Method; got != protocol.NotifyToolsChanged {
+				t.Errorf("once it is connected: got %s", got)
+			}
+			time.Sleep(time.Minute)
+			srv.SetTools(testkit.Tool{Name: "new"})
+			if got := s.MustNext(t).Method; got != protocol.NotifyToolsChanged {
+				t.Errorf("a change: got %s", got)
+			}
+		})
+	}
 }

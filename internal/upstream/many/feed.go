@@ -164,11 +164,14 @@ func (f *feed) missed(honours wire.Filter) {
 	}
 }
 
-// mayComeBack reports whether a server that has failed may accept the subscription later.
+// mayComeBack reports whether a server that has failed may accept the subscription later, such as once the caller's account at its
+// provider is connected.
 func mayComeBack(e *recourse.Error) bool {
 	switch {
 	case errors.Is(e, recourse.KindCancelled):
 		return false
+	case e.Kind.Class() == recourse.ClassAuth:
+		return true
 	case e.Kind.Class() == recourse.ClassUpstream, e.Kind.Class() == recourse.ClassAllowance:
 		return e.Kind != recourse.KindClientError && e.Kind != recourse.KindBadResponse
 	default:
