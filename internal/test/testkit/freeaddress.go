@@ -3,6 +3,7 @@ package testkit
 import (
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -15,25 +16,36 @@ const (
 	lastPort  = 32767
 )
 
-var givenPorts sync.Map
+// reserved keeps what reserves the addresses that were given: closing it would end that.
+var reserved sync.Map
 
 var errNoPort = errors.New("no port is free")
 
-// FreeAddress returns an address on loopback for a process that has to be told where to listen. Nobody else gets the port
-// meanwhile: not another test of this process, and, since no system gives it to whoever asks for any port, no listener and no
-// connection of another one.
+// FreeAddress returns an address on loopback for a process that has to be told where to listen. Nobody else gets the port until
+// this process ends.
 func FreeAddress() (string, error) {
+	address, reservation, err := reserve()
+	reserved.Store(address, reservation)
+	return address, err
+}
+
+// reserve returns an address on loopback whose port nobody else gets until the reservation is closed, whether somebody listens
+// there or not: no test of this process or another one, since its UDP port is taken, which is asked for first; and, since no
+// system gives it to whoever asks for any port, no other listener and no connection.
+func reserve() (string, io.Closer, error) {
+	var config net.ListenConfig
 	for range lastPort - firstPort {
-		port := firstPort + rand.IntN(lastPort-firstPort+1)
-		if _, given := givenPorts.LoadOrStore(port, true); given {
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(lastPort-firstPort+1)))
+		reservation, err := config.ListenPacket(context.Background(), "udp", address)
+		if err != nil { // reserved
 			continue
 		}
-		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
+		ln, err := config.Listen(context.Background(), "tcp", address)
 		if err != nil { // somebody has it
+			_ = reservation.Close()
 			continue
 		}
-		return address, ln.Close()
+		return address, reservation, ln.Close()
 	}
-	return "", errNoPort
+	return "", nil, errNoPort
 }

@@ -24,3 +24,19 @@ func TestFreeAddress(t *testing.T) {
 		_ = ln.Close()
 	}
 }
+
+// Nobody gets the port of a stopped server: no system gives it to whoever asks for any, and no test reserves it again.
+func TestStoppedServerKeepsItsPort(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	if err := srv.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", srv.Addr())
+	if err == nil {
+		_ = again.Close()
+	}
+	if err == nil || srv.Addr() >= "127.0.0.1:32768" {
+		t.Errorf("%s, reserved again: %v", srv.Addr(), err)
+	}
+}

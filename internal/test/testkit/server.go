@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"sync"
@@ -36,6 +37,7 @@ type Server struct {
 	sessioned bool
 	eras      []Era
 	addr      string
+	port      io.Closer // its reservation, until the server is closed; nil in memory
 
 	lifeMu   sync.Mutex // held while the listener is replaced
 	listener *loopback  // nil while stopped
@@ -92,7 +94,6 @@ func StartServer(opts ...Option) (*Server, error) {
 	s := &Server{
 		sessioned: true,
 		eras:      []Era{Legacy, Modern},
-		addr:      "127.0.0.1:0",
 		changed:   make(chan struct{}),
 		ledger:    newLedger(),
 		tools:     BuiltinTools(),
@@ -102,6 +103,12 @@ func StartServer(opts ...Option) (*Server, error) {
 	}
 	for _, opt := range opts {
 		opt(s)
+	}
+	if s.addr == "" {
+		var err error
+		if s.addr, s.port, err = reserve(); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.Start(); err != nil {
 		return nil, err
@@ -131,14 +138,11 @@ func (s *Server) start() error {
 		return err
 	}
 	s.listener = l
-	if s.addr != l.addr { // the first start: afterwards the address is read without a lock
-		s.addr = l.addr
-	}
 	return nil
 }
 
 // Stop closes the listener and every connection, even during requests, and waits until nothing is left. Until
-// Start, connections are refused. The sessions survive: see [Server.ForgetSessions].
+// Start, connections are refused: nobody else gets the port. The sessions survive: see [Server.ForgetSessions].
 func (s *Server) Stop() error {
 	s.lifeMu.Lock()
 	defer s.lifeMu.Unlock()
@@ -183,6 +187,9 @@ func (s *Server) Close() error {
 	s.lifeMu.Lock()
 	s.closed = true
 	err := s.stop()
+	if s.port != nil {
+		_ = s.port.Close()
+	}
 	s.lifeMu.Unlock()
 	s.restarts.Wait() // none can start any more: requests start them
 	s.mu.Lock()
