@@ -145,19 +145,28 @@ func TestLogsOfASharedChildAreDropped(t *testing.T) {
 	expect(t, next, "list_changed")
 }
 
-// A new child is told the subscriptions of the previous one.
+// A new child is told the subscriptions of the previous one. Clients are told what may have changed between the two, and nothing of each
+// other's subscriptions.
 func TestInterestsOutliveAChild(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command())
 	x, _ := s.open(wire.Version20251125)
-	_, next := x.listen()
+	y, _ := s.open(wire.Version20251125)
+	_, nextX := x.listen()
+	_, nextY := y.listen()
 	x.subscribe("a:1")
+	x.subscribe("b:dir/file")
+	y.subscribe("b:dir")
 	if _, err := s.call("exit", 0); err == nil {
 		t.Fatal("the child did not exit")
 	}
-	s.checkTold("subscribe a:1")
+	s.checkTold("subscribe a:1", "subscribe b:dir", "subscribe b:dir/file")
+	expect(t, nextX, wire.MethodToolsChanged, `"a:1"`, `"b:dir/file"`)
+	expect(t, nextY, wire.MethodToolsChanged, `"b:dir"`)
 	s.do("update", "a:1")
-	expect(t, next, `"a:1"`)
+	s.do("announce", "")
+	expect(t, nextX, `"a:1"`, "list_changed")
+	expect(t, nextY, "list_changed")
 }
 
 // A subscription needs a session to belong to.

@@ -36,15 +36,36 @@ func (s *Stdio) hear(c *child, signs *wire.Signs, text []byte) {
 	uri := json.Text(text, "/params/uri") // without one it belongs to nobody
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	said := copied(signs, text)
+	s.tell(copied(signs, text), func(x *childSession) bool { return method != wire.MethodUpdated || s.wanted.Hears(x, uri) })
+}
+
+// tell tells those who hear a shared child something that is for them. s.mu is held.
+func (s *Stdio) tell(what delivery, isFor func(*childSession) bool) {
 	for b, x := range s.streams {
-		if method == wire.MethodUpdated && !s.wanted.Hears(x, uri) {
-			continue
-		}
-		if !b.put(said) {
+		if isFor(x) && !b.put(what) {
 			b.End(io.EOF)
 			delete(s.streams, b)
 		}
+	}
+}
+
+// follow lets a child that all clients share take the place of one that has ended: it is told of the resources that clients have subscribed
+// to, and they are told that these, and its lists, may have changed meanwhile. s.mu is held.
+func (s *Stdio) follow(c *child) {
+	for _, uri := range s.wanted.All() {
+		c.orderAbout(wire.MethodSubscribe, uri)
+	}
+	if !s.preceded {
+		s.preceded = true
+		return
+	}
+	announced := wire.Announced(json.Lookup(c.hello, "/capabilities"))
+	for _, method := range announced.Changes() {
+		s.tell(delivery{text: wire.AppendRequest(nil, nil, method, nil)}, func(*childSession) bool { return true })
+	}
+	for _, uri := range s.wanted.All() {
+		updated := wire.AppendRequest(nil, nil, wire.MethodUpdated, wire.OfResource(uri))
+		s.tell(delivery{text: updated}, func(x *childSession) bool { return s.wanted.Has(x, uri) })
 	}
 }
 

@@ -56,8 +56,9 @@ type Stdio struct {
 	streams  map[*Mailbox]*childSession // on which a shared child is heard; nil: for a client without a session
 
 	// What the sessions that share a child have subscribed to:
-	wanted Subscriptions[*childSession] // guarded by mu
-	turn   pause.Turn                   // of whoever tells the child of a change, so that changes reach it in order
+	wanted   Subscriptions[*childSession] // guarded by mu
+	turn     pause.Turn                   // of whoever tells the child of a change, so that changes reach it in order
+	preceded bool                         // there has been such a child; guarded by mu
 }
 
 // Processes counts the processes of a program.
@@ -300,9 +301,7 @@ func (s *Stdio) try(key string, a *launch) {
 	case !taken:
 		c.stop(errStopped)
 	case s.era == wire.Legacy:
-		for _, uri := range s.wanted.All() {
-			c.orderAbout(wire.MethodSubscribe, uri)
-		}
+		s.follow(c)
 	}
 }
 

@@ -34,6 +34,12 @@ func (f *Filter) Changes() (methods []string) {
 	return methods
 }
 
+// Announced returns the changes of lists of which a server with these capabilities tells its clients.
+func Announced(capabilities json.Value) Filter {
+	tells := func(at json.Pointer) bool { return json.Lookup(capabilities, at).Kind() == 't' }
+	return Filter{Tools: tells("/tools/listChanged"), Prompts: tells("/prompts/listChanged"), Resources: tells("/resources/listChanged")}
+}
+
 // Agreement returns the notification by which a server agrees to send them on the subscription with that id.
 func (f *Filter) Agreement(id ID) []byte {
 	agreed, _ := json.Marshal(f) // a filter always has a form

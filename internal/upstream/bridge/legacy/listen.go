@@ -54,7 +54,7 @@ func (s *session) listen(ctx context.Context, at *opened, m *wire.Message) (*wir
 // the session, which it reports.
 func (l *listener) agree(ctx context.Context, at *opened, wanted json.Value) (lost bool) {
 	offered := json.Lookup(at.hello, "/capabilities")
-	hears := peer.Announced(offered)
+	hears := wire.Announced(offered)
 	hears.Tools = hears.Tools && peer.IsTrue(wanted, "/toolsListChanged")
 	hears.Prompts = hears.Prompts && peer.IsTrue(wanted, "/promptsListChanged")
 	hears.Resources = hears.Resources && peer.IsTrue(wanted, "/resourcesListChanged")

@@ -98,15 +98,6 @@ func (p *Peer) Refused(resp *wire.Answer) *recourse.Error {
 	return p.BadResponse(fmt.Errorf("HTTP status %d", resp.Status))
 }
 
-// Announced returns the changes of lists of which a server with these capabilities tells its clients.
-func Announced(capabilities json.Value) wire.Filter {
-	return wire.Filter{
-		Tools:     IsTrue(capabilities, "/tools/listChanged"),
-		Prompts:   IsTrue(capabilities, "/prompts/listChanged"),
-		Resources: IsTrue(capabilities, "/resources/listChanged"),
-	}
-}
-
 // IsTrue reports whether a pointer leads to true.
 func IsTrue(raw json.Value, pointer json.Pointer) bool {
 	return json.Lookup(raw, pointer).Kind() == 't'
