@@ -25,7 +25,7 @@ cp "$root/LICENSE" .
 npm pack --silent --pack-destination "$dist" >/dev/null
 rm -rf src dist # what the tests import now is what was packed
 cd test
-npm install --no-save --no-audit --no-fund --loglevel=error --offline --no-package-lock "$dist"/*.tgz </dev/null
+npm install --no-save --no-audit --no-fund --loglevel=error --prefer-offline --no-package-lock "$dist"/*.tgz </dev/null
 node node_modules/typescript/lib/tsc.js --ignoreConfig --noEmit --strict --skipLibCheck --module nodenext --target es2022 types.ts
 node --test --test-reporter=spec ./*.test.mjs
 
