@@ -132,7 +132,8 @@ type Config struct {
 	// Redis in which calls are counted for [limits](limits.md), so that replicas of the gateway share them:
 	// `redis://127.0.0.1:6379/0`, `rediss://` for TLS, or `unix:///run/redis.sock`. Further nodes of a
 	// cluster follow as `?addr=HOST:PORT`. With `?master_name=NAME` they are Sentinels. Without it, each process
-	// counts in its own memory. With `session_keys` it also holds what does not fit into session ids.
+	// counts in its own memory. With `session_keys` it also holds what does not fit into
+	// session ids, and what clients have subscribed to.
 	Redis string `yaml:"redis,secret" default:"(none)"`
 	// What happens to calls while Redis does not answer: with `open` each process counts on in its own
 	// memory, with `closed` they are refused.

@@ -11,6 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/gateway/answer"
 	"github.com/recoursehq/recourse/internal/gateway/failures"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
+	"github.com/recoursehq/recourse/internal/gateway/session"
 	"github.com/recoursehq/recourse/internal/privacy/redact"
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
@@ -93,8 +94,9 @@ func (c *call) edit(text []byte) []byte {
 	if (c.req.msg.Method == wire.MethodInitialize || c.req.msg.Method == wire.MethodDiscover) && c.on.pins != nil {
 		text = announcing(text)
 	}
-	if c.session != nil && c.in.Signs.Error.IsZero() {
-		c.on.backend.Sessions.Granted(c.session, c.req.msg)
+	if c.session != nil && c.in.Signs.Error.IsZero() && session.IsAsked(c.req.msg) {
+		scope := c.sessions()
+		scope.Granted(c.ctx, c.session, c.req.msg)
 	}
 	c.start.hear(text)
 	if c.on.editsList(&c.req) {

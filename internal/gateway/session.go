@@ -151,6 +151,7 @@ func (c *call) openAgain(generation int) *recourse.Error {
 // out, it is done once, and all of them wait for it.
 func (c *call) renew(ctx context.Context, generation int) error {
 	g, up, of, open, r := c.g, c.on, c.session, c.session.Opening(), c.reopening() // the call may be over when they are used
+	scope := c.sessions()
 	renewal, begun := of.Renew(generation)
 	if renewal == nil {
 		return nil
@@ -165,7 +166,7 @@ func (c *call) renew(ctx context.Context, generation int) error {
 			id, err := up.reopen(ctx, r, open.ID)
 			renewal.End(id, up.backend.Place, err)
 			if err == nil {
-				up.askAgain(ctx, r, of.Asked())
+				up.askAgain(ctx, r, scope.Asked(ctx, of))
 			}
 		})
 	}

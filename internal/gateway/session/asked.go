@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"context"
 	"slices"
 
 	"github.com/recoursehq/recourse/internal/protocol/json"
@@ -18,25 +19,34 @@ type Asked struct {
 	Params json.Value
 }
 
-// Granted takes note of a request that the server has carried out.
-func (t *Store) Granted(s *Session, m *wire.Message) {
-	if m.Method != wire.MethodSubscribe && m.Method != wire.MethodUnsubscribe && m.Method != wire.MethodSetLevel {
-		return
-	}
-	s.mu.Lock()
-	before := sizeOf(s.asked)
+// Granted takes note of a request that the server has carried out, if a session that replaces this one is asked the same.
+func (s *Scope) Granted(ctx context.Context, of *Session, m *wire.Message) {
+	of.mu.Lock()
+	before := sizeOf(of.asked)
+	of.asked = noted(of.asked, m)
+	grown := sizeOf(of.asked) - before
+	of.mu.Unlock()
+	s.Store.mu.Lock()
+	s.Store.byID.Grow(of.ID, grown)
+	s.Store.mu.Unlock()
+	s.share(ctx, of, m)
+}
+
+// IsAsked reports whether a request is one of those of which [Scope.Granted] takes note.
+func IsAsked(m *wire.Message) bool {
+	return m.Method == wire.MethodSubscribe || m.Method == wire.MethodUnsubscribe || m.Method == wire.MethodSetLevel
+}
+
+// noted returns what has been asked of a session once a request has been carried out as well.
+func noted(all []Asked, m *wire.Message) []Asked {
 	ofLevel, uri := m.Method == wire.MethodSetLevel, json.Text(m.Params, "/uri")
-	s.asked = slices.DeleteFunc(s.asked, func(a Asked) bool {
+	all = slices.DeleteFunc(all, func(a Asked) bool {
 		return (a.Method == wire.MethodSetLevel) == ofLevel && json.Text(a.Params, "/uri") == uri
 	})
-	if params := json.Without(m.Params, "_meta"); m.Method != wire.MethodUnsubscribe && sizeOf(s.asked)+len(params) <= maxAsked {
-		s.asked = append(s.asked, Asked{m.Method, bytes.Clone(params)})
+	if params := json.Without(m.Params, "_meta"); m.Method != wire.MethodUnsubscribe && sizeOf(all)+len(params) <= maxAsked {
+		all = append(all, Asked{m.Method, bytes.Clone(params)})
 	}
-	grown := sizeOf(s.asked) - before
-	s.mu.Unlock()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.byID.Grow(s.ID, grown)
+	return all
 }
 
 func sizeOf(all []Asked) (size int) {
@@ -46,9 +56,17 @@ func sizeOf(all []Asked) (size int) {
 	return size
 }
 
-// Asked returns what has been asked of the session.
-func (s *Session) Asked() []Asked {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.asked)
+// Asked returns what has been asked of a session, here and at other replicas.
+func (s *Scope) Asked(ctx context.Context, of *Session) []Asked {
+	of.mu.Lock()
+	all := slices.Clone(of.asked)
+	of.mu.Unlock()
+	m := wire.BorrowMessage()
+	defer m.Return()
+	for _, text := range s.shared(ctx, of) {
+		if wire.Parse(text, m) == nil && IsAsked(m) {
+			all = noted(all, m)
+		}
+	}
+	return all
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/test/gatewaytest"
 	"github.com/recoursehq/recourse/internal/test/testkit"
+	"github.com/recoursehq/recourse/internal/test/testkit/service"
 )
 
 // A diligent server notes what it is asked in its session, and in which.
@@ -29,6 +30,9 @@ func (s *diligent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			URI   string `json:"uri"`
 			Level string `json:"level"`
 		} `json:"params"`
+	}
+	if r.Method == http.MethodDelete {
+		return
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil || json.Unmarshal(body, &msg) != nil {
@@ -104,4 +108,58 @@ func TestLostSessionIsAskedAgain(t *testing.T) {
 	if len(srv.asked) != 3 {
 		t.Errorf("got %q, want nothing else", srv.asked)
 	}
+}
+
+// What a client has asked of its session through one replica is asked again by another one, whether the session's id says all of it or
+// Redis the rest. What it has taken back is not.
+func TestLostSessionIsAskedAgainByAnotherReplica(t *testing.T) {
+	t.Parallel()
+	for _, long := range []bool{true, false} {
+		t.Run(fmt.Sprintf("long %t", long), func(t *testing.T) {
+			t.Parallel()
+			srv, url := new(diligent), service.Redis(t)
+			server := "url: '" + testkit.Serve(t, srv) + "/mcp', timeout: 5s"
+			own := replicaWith(t, server, url)
+			first := testkit.NewClient(t, own, testkit.Legacy)
+			if long {
+				first, _ = longClient(t, own, nil)
+			} else if _, err := first.Initialize(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			second := at(t, replicaWith(t, server, url), first)
+			ask := func(at *testkit.Client, method, params string) {
+				t.Helper()
+				if a, err := at.Request(t.Context(), method, params); err != nil || !a.Succeeded() {
+					t.Fatalf("got %+v, %v", a, err)
+				}
+			}
+			ask(first, "resources/subscribe", `{"uri":"farm://fields"}`)
+			ask(first, "resources/subscribe", `{"uri":"farm://barns"}`)
+			ask(second, "resources/unsubscribe", `{"uri":"farm://barns"}`)
+			ask(second, "logging/setLevel", `{"level":"info"}`)
+			for _, client := range []*testkit.Client{second, first, second} {
+				srv.forget()
+				ask(client, "x/read", `{}`)
+				for _, want := range []string{"resources/subscribe farm://fields", "logging/setLevel info"} {
+					testkit.Eventually(t, want, func() bool { return srv.wasAskedOf(want) })
+				}
+				if srv.wasAskedOf("resources/subscribe farm://barns") {
+					t.Error("what was taken back is asked again")
+				}
+			}
+			if a, err := second.Delete(t.Context()); err != nil || a.Status != http.StatusOK {
+				t.Fatalf("got %+v, %v", a, err)
+			}
+			if keys := redisClient(t, url).Keys(t.Context(), "*").Val(); len(keys) != 0 {
+				t.Errorf("got keys %v in Redis, want none", keys)
+			}
+		})
+	}
+}
+
+// wasAskedOf is wasAsked in the present session.
+func (s *diligent) wasAskedOf(what string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.asked, fmt.Sprintf("%d %s", s.session, what))
 }

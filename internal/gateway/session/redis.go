@@ -4,11 +4,16 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/policy/limit"
+	"github.com/recoursehq/recourse/internal/protocol/json"
+	"github.com/recoursehq/recourse/internal/protocol/wire"
 )
 
 // An initialize request that is too long for a ticket is kept in Redis, if there is one. It is sealed, and
@@ -82,6 +87,49 @@ func (s *Scope) readOpening(ctx context.Context, t *ticket) (key string, err err
 	}
 	t.open, _ = s.Sealer.Open(sealed, s.openingPurpose(key)) // what cannot be opened is none
 	return key, nil
+}
+
+// maxShared is how many of the requests of a session Redis keeps for other replicas.
+const maxShared = 256
+
+// askedKey returns where Redis has what was asked of a session, in its order; "": other replicas cannot know the session.
+func (s *Scope) askedKey(of *Session) string {
+	if s.Redis == nil || !strings.HasPrefix(of.ID, ticketMark) {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(of.ID))
+	return openingPrefix + "asked:" + hex.EncodeToString(sum[:])
+}
+
+// share lets other replicas know of a request that has been carried out.
+func (s *Scope) share(ctx context.Context, of *Session, m *wire.Message) {
+	key := s.askedKey(of)
+	if key == "" || len(m.Params) > maxAsked {
+		return
+	}
+	text := wire.AppendRequest(nil, wire.ID("0"), m.Method, json.Without(m.Params, "_meta"))
+	sealed := s.Sealer.Seal(text, s.openingPurpose(key))
+	if !s.Store.mayWrite(len(sealed), time.Now()) {
+		return
+	}
+	if err := s.Redis.Append(ctx, key, sealed, maxShared, ticketAge); err != nil {
+		s.Log.Debug("other replicas do not know what is asked of a session", slog.String("cause", err.Error()))
+	}
+}
+
+// shared returns the requests that replicas have carried out in a session, as far as Redis tells.
+func (s *Scope) shared(ctx context.Context, of *Session) (texts [][]byte) {
+	key := s.askedKey(of)
+	if key == "" {
+		return nil
+	}
+	all, _ := s.Redis.List(ctx, key) // what is not told was not asked
+	for _, sealed := range all {
+		if text, err := s.Sealer.Open(sealed, s.openingPurpose(key)); err == nil {
+			texts = append(texts, text)
+		}
+	}
+	return texts
 }
 
 // IsDue reports whether it is time to extend, with [Session.Extend], the life of a session's opening in

@@ -83,11 +83,13 @@ func (s *Scope) Open(ctx context.Context, serverID string, o Opening) *Session {
 // Remove ends a session, whose id is then unknown.
 func (s *Scope) Remove(ctx context.Context, of *Session) {
 	s.Store.remove(of)
-	if of.key == "" || s.Redis == nil {
-		return
-	}
-	if err := s.Redis.Delete(context.WithoutCancel(ctx), of.key); err != nil {
-		s.Log.Debug("a session that has ended stays in Redis for a day", slog.String("cause", err.Error()))
+	for _, key := range []string{of.key, s.askedKey(of)} {
+		if key == "" || s.Redis == nil {
+			continue
+		}
+		if err := s.Redis.Delete(context.WithoutCancel(ctx), key); err != nil {
+			s.Log.Debug("a session that has ended stays in Redis for days", slog.String("cause", err.Error()))
+		}
 	}
 }
 

@@ -38,6 +38,22 @@ func (s *Shared) Delete(ctx context.Context, key string) error {
 	return err
 }
 
+// Append adds a value to the list of a key in Redis, which keeps the last most of them for that long.
+func (s *Shared) Append(ctx context.Context, key, value string, most int, keep time.Duration) error {
+	if _, err := s.use(ctx, "write to", key, "RPUSH", value); err != nil {
+		return err
+	}
+	if _, err := s.use(ctx, "write to", key, "LTRIM", -most, -1); err != nil {
+		return err
+	}
+	return s.Extend(ctx, key, keep)
+}
+
+// List returns the values of the list of a key in Redis, from the first to the last.
+func (s *Shared) List(ctx context.Context, key string) ([]string, error) {
+	return redis.Strings(s.use(ctx, "read from", key, "LRANGE", 0, -1))
+}
+
 // use runs a Redis command for a key with a time limit, unless Redis is left alone.
 func (s *Shared) use(ctx context.Context, what, key, command string, args ...any) (reply any, err error) {
 	err = s.ask(ctx, time.Now(), func() (err error) {
