@@ -113,10 +113,12 @@ func (h *handed) less() {
 	}
 }
 
-// settle notes that so many calls were written, or told as lost.
-func (h *handed) settle(n int) {
-	if h != nil {
-		h.ended += uint64(n)
+// settled notes that so many calls were written, or told as lost.
+func (j *Journal) settled(n uint64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if h := j.handed; h != nil && n > 0 {
+		h.ended += n
 		h.note(sizeHanded/2, h.ended)
 	}
 }

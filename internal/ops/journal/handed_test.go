@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/gateway/observe"
@@ -57,4 +58,37 @@ func TestAnsweredCallsAreCounted(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Calls that are lost since the store fails are told in the log now and then. What a kill leaves untold is counted by the next process.
+func TestUntoldLossIsCounted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const calls = 9000 // more than are kept for the store to come back
+		dir, killed := t.TempDir(), t.TempDir()
+		j := journal.New(&fake{down: errDown}, all(), slog.New(slog.DiscardHandler))
+		if err := j.CountKilled(filepath.Join(dir, "unwritten-")); err != nil {
+			t.Fatal(err)
+		}
+		j.Ended(failing(0))
+		time.Sleep(time.Second) // it has failed, and said so: for a minute it says nothing more
+		for i := range calls - 1 {
+			j.Ended(failing(i))
+		}
+		if s := j.Stats(); s.Lost == 0 {
+			t.Error("nothing is lost")
+		}
+		if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		next := journal.New(&fake{}, all(), slog.New(slog.DiscardHandler))
+		if err := next.CountKilled(filepath.Join(killed, "unwritten-")); err != nil {
+			t.Fatal(err)
+		}
+		if s := next.Stats(); s.Lost != calls {
+			t.Errorf("counted %d calls, want %d", s.Lost, calls)
+		}
+		closing(next, time.Second)
+		closing(j, time.Second)
+	})
 }

@@ -113,16 +113,15 @@ func (j *Journal) Ended(o *observe.Outcome) {
 	defer j.mu.Unlock()
 	fits := !j.closed && len(j.waiting) < maxWaiting && j.held+o.Request.Held <= maxHeld
 	switch {
-	case !kept, !fits:
-		if o.Early {
-			j.handed.less()
-		}
-		if kept {
-			j.lost.Add(1)
-		}
+	case !kept:
+		j.handed.less()
 		return
 	case !o.Early:
 		j.handed.add()
+	}
+	if !fits {
+		j.lost.Add(1)
+		return
 	}
 	j.waiting = append(j.waiting, ended{j.rows.Next(), o.Keep()})
 	j.held += o.Request.Held

@@ -36,6 +36,7 @@ func (j *Journal) tell(err error) {
 		attrs = append(attrs, slog.String("cause", redact.Log(err.Error())))
 	}
 	j.log.LogAttrs(j.life, slog.LevelWarn, message, attrs...)
+	j.settled(lost - t.reported)
 	t.told, t.reported = time.Now(), lost
 }
 
@@ -61,6 +62,11 @@ func (j *Journal) recovered() {
 		return
 	}
 	lost := j.lost.Load()
-	j.log.LogAttrs(j.life, slog.LevelInfo, "the journal is written again", slog.Uint64("lost", lost-t.reported))
+	level := slog.LevelInfo
+	if lost > t.reported {
+		level = slog.LevelWarn
+	}
+	j.log.LogAttrs(j.life, level, "the journal is written again", slog.Uint64("lost", lost-t.reported))
+	j.settled(lost - t.reported)
 	t.broken, t.reported = false, lost
 }

@@ -105,7 +105,7 @@ func (w *writer) write(entries []*store.Entry) {
 		w.setFault(err)
 		if err == nil {
 			w.written.Add(uint64(len(entries)))
-			w.handed.settle(len(entries))
+			w.settled(uint64(len(entries)))
 			w.size.Add(size)
 			w.grew.Add(size)
 			w.recovered()
@@ -117,7 +117,6 @@ func (w *writer) write(entries []*store.Entry) {
 		}
 		if time.Since(began) >= giveUp || !w.wait(wait) {
 			w.lost.Add(uint64(len(entries)))
-			w.handed.settle(len(entries))
 			w.tell(err)
 			return
 		}
