@@ -61,3 +61,6 @@ func readValue(dec *Decoder, text Value) (Value, error) {
 	end := int(dec.InputOffset())
 	return text[end-len(value) : end : end], nil
 }
+
+// IsTrue reports whether a pointer leads to true.
+func IsTrue(raw Value, pointer Pointer) bool { return Lookup(raw, pointer).Kind() == 't' }

@@ -36,8 +36,11 @@ func (f *Filter) Changes() (methods []string) {
 
 // Announced returns the changes of lists of which a server with these capabilities tells its clients.
 func Announced(capabilities json.Value) Filter {
-	tells := func(at json.Pointer) bool { return json.Lookup(capabilities, at).Kind() == 't' }
-	return Filter{Tools: tells("/tools/listChanged"), Prompts: tells("/prompts/listChanged"), Resources: tells("/resources/listChanged")}
+	return Filter{
+		Tools:     json.IsTrue(capabilities, "/tools/listChanged"),
+		Prompts:   json.IsTrue(capabilities, "/prompts/listChanged"),
+		Resources: json.IsTrue(capabilities, "/resources/listChanged"),
+	}
 }
 
 // Agreement returns the notification by which a server agrees to send them on the subscription with that id.

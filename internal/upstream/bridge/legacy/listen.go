@@ -10,7 +10,6 @@ import (
 	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
-	"github.com/recoursehq/recourse/internal/upstream/bridge/peer"
 )
 
 const (
@@ -55,11 +54,11 @@ func (s *session) listen(ctx context.Context, at *opened, m *wire.Message) (*wir
 func (l *listener) agree(ctx context.Context, at *opened, wanted json.Value) (lost bool) {
 	offered := json.Lookup(at.hello, "/capabilities")
 	hears := wire.Announced(offered)
-	hears.Tools = hears.Tools && peer.IsTrue(wanted, "/toolsListChanged")
-	hears.Prompts = hears.Prompts && peer.IsTrue(wanted, "/promptsListChanged")
-	hears.Resources = hears.Resources && peer.IsTrue(wanted, "/resourcesListChanged")
+	hears.Tools = hears.Tools && json.IsTrue(wanted, "/toolsListChanged")
+	hears.Prompts = hears.Prompts && json.IsTrue(wanted, "/promptsListChanged")
+	hears.Resources = hears.Resources && json.IsTrue(wanted, "/resourcesListChanged")
 	var uris []string
-	if peer.IsTrue(offered, "/resources/subscribe") {
+	if json.IsTrue(offered, "/resources/subscribe") {
 		_ = json.Unmarshal(json.Lookup(wanted, "/resourceSubscriptions"), &uris) // else there are none
 	}
 	if hears.IsEmpty() && len(uris) == 0 {

@@ -186,7 +186,7 @@ var stranger = introduction(nil, []byte("{}"))
 func (s *clientState) greet(discovered json.Value, version, name string) json.Value {
 	capabilities := capabilitiesIn(discovered)
 	s.offered = offered{
-		changes: wire.Announced(capabilities), subscribe: peer.IsTrue(capabilities, "/resources/subscribe"),
+		changes: wire.Announced(capabilities), subscribe: json.IsTrue(capabilities, "/resources/subscribe"),
 		logging: json.Lookup(capabilities, "/logging") != nil,
 	}
 	return Greeting(discovered, version, name)

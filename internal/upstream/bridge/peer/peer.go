@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/protocol/json"
 	"github.com/recoursehq/recourse/internal/protocol/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/work"
@@ -96,9 +95,4 @@ func (p *Peer) Refused(resp *wire.Answer) *recourse.Error {
 		return e.WithOrigin(recourse.OriginServer)
 	}
 	return p.BadResponse(fmt.Errorf("HTTP status %d", resp.Status))
-}
-
-// IsTrue reports whether a pointer leads to true.
-func IsTrue(raw json.Value, pointer json.Pointer) bool {
-	return json.Lookup(raw, pointer).Kind() == 't'
 }
