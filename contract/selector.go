@@ -82,16 +82,16 @@ var conditions = []struct {
 }
 
 func conditionOn(name string, values ...string) condition {
-	return condition{on: name, values: values, said: conditions[slices.Index(conditionNames(), name)].said}
+	return condition{on: name, values: values, said: conditions[slices.Index(conditionNames, name)].said}
 }
 
-// conditionNames returns their names.
-func conditionNames() (names []string) {
+// conditionNames are their names.
+var conditionNames = func() (names []string) {
 	for i := range conditions {
 		names = append(names, conditions[i].name)
 	}
 	return names
-}
+}()
 
 func (sel selector) selects(s *subject) bool {
 	for i := range sel {
@@ -215,9 +215,9 @@ func (k *compiler) selector(n *strictyaml.Node) selector {
 		return sel
 	}
 	for name, value := range n.All() {
-		i := slices.Index(conditionNames(), name)
+		i := slices.Index(conditionNames, name)
 		if i < 0 {
-			k.Reportf(n.Key(name), language.Suggest(name, conditionNames()), "unknown condition `%s`", name)
+			k.Reportf(n.Key(name), language.Suggest(name, conditionNames), "unknown condition `%s`", name)
 			continue
 		}
 		c := conditionOn(name)
