@@ -182,8 +182,5 @@ func cellsOf(call *journal.Row) []string {
 		cells[4], cells[5], cells[6] = string(f.Kind), string(f.Origin), cmp.Or(string(f.Effect), "-")
 		cells[9] = term.FirstSentence(f.Sentence())
 	}
-	for i, cell := range cells {
-		cells[i] = strings.Join(strings.Fields(cell), " ")
-	}
 	return cells
 }
